@@ -105,7 +105,7 @@ export const editVerb = view(editHosts, {
   positionals: ["hosts"],
   async run({ service, input, extra: { hosts, file }, call, show }) {
     if (service.elsewhere) throw badInput("svc admin edit works on the desk itself, without --desk");
-    const before = editText((await service.addressBook()).select(hosts));
+    const before = editText(await (await service.addressBook()).select(hosts));
     const store = async (after: string) => show(await call({ ...input, before, after }));
     if (file !== undefined) {
       requireSameHosts(file, before);

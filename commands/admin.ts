@@ -103,13 +103,14 @@ const showTags = view(listHosts, {
   positionals: ["on"],
   names: { on: "hosts" },
   async run({ globals, call, extra }) {
-    return printHosts(globals, extra.on, selectHosts(await call({}), extra.on));
+    return printHosts(globals, extra.on, await selectHosts(await call({}), extra.on));
   },
 });
 
 /** The labels of the hosts that a selection stands for now, once a person has confirmed them. */
 async function named(service: Service, on: string, isAgreed: boolean): Promise<string> {
-  const labels = selectHosts(await answerHere(service, listHosts, {}), on).map(({ label }) => label);
+  const hosts = await selectHosts(await answerHere(service, listHosts, {}), on);
+  const labels = hosts.map(({ label }) => label);
   if (labels.length > 1 && !isAgreed) await confirmRemoval(labels);
   return labels.join(",");
 }

@@ -5,7 +5,7 @@
 import { checkInput } from "../../src/core/input";
 import { parseScript } from "../../src/core/script";
 import { fromQuery } from "../../src/core/text";
-import { selectHosts } from "../../src/desk/fleet/selection";
+import { selectHostsNow } from "../../src/desk/fleet/selection";
 import { importHosts } from "../../src/desk/fleet/transfer";
 import { decodePng } from "../../src/host/desktop/images/decode";
 import { cutMessage, ProtocolError } from "../../src/host/desktop/screen/child/viewer-messages";
@@ -120,7 +120,7 @@ export const PARSERS: readonly Parser[] = [
     most: 300_000,
     pieces: ["host-1", "!host-2", "tag:lab", "!tag:x", "all", ",", " ", "ﬁ", "tag:rack-7"],
     worst: ["!tag:lab,", "host-7,", "!tag:rack-1,"],
-    read: refusing((text) => selectHosts(HOSTS, `all,${text}all`)),
+    read: refusing((text) => selectHostsNow(HOSTS, `all,${text}all`)),
   },
   {
     name: "selections of ever new terms",
@@ -129,7 +129,7 @@ export const PARSERS: readonly Parser[] = [
     worst: ["1"],
     read: refusing(({ length }) => {
       const terms = Array.from({ length: Math.floor(length / 12) }, (_, nth) => `!tag:x-${nth}`);
-      return selectHosts(HOSTS, ["all", ...terms].join());
+      return selectHostsNow(HOSTS, ["all", ...terms].join());
     }),
   },
   {

@@ -82,7 +82,7 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
 ): Promise<number> {
   parseInput(operation.input, input);
   if (service.elsewhere) throw badInput(NOT_ELSEWHERE);
-  const servers = (await service.addressBook()).servers(on);
+  const servers = await (await service.addressBook()).servers(on);
   const { askServers } = await import("../client/fan-out");
   const goesOn = isRun(operation);
   const signal = given ?? (goesOn ? untilTerminated() : new AbortController().signal);

@@ -46,7 +46,7 @@ export async function followHosts(
   const hosts =
     on === undefined
       ? [{ label: undefined, server: await service.ownEvents() }]
-      : (await service.addressBook()).servers(on);
+      : await (await service.addressBook()).servers(on);
   const follow = async ({ label, server }: (typeof hosts)[number]) => {
     for await (const one of followEvents(server, options)) if (await take(label, one)) return;
   };

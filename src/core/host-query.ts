@@ -222,7 +222,7 @@ function readTerms(word: readonly Term[], isExcluded: boolean): Terms | { readon
   const patterns: string[] = [];
   for (const term of word.filter((one) => one.isExcluded === isExcluded)) {
     const parsed = term.isQuoted ? undefined : readTerm(term.text);
-    if (parsed === undefined) (term.isQuoted || !/[*?]/.test(term.text) ? plain : patterns).push(term.text);
+    if (parsed === undefined) (term.isQuoted || !isPattern(term.text) ? plain : patterns).push(term.text);
     else if ("fault" in parsed) return parsed;
     else tests.push(parsed.test);
   }
@@ -364,13 +364,16 @@ function patternPart(text: string): PatternPart {
   return { characters, literal, before };
 }
 
+/** Whether a text is what {@link namePattern} takes. */
+export const isPattern = (text: string): boolean => /[*?]/.test(text);
+
 /**
  * What a text with `*` (any characters) or `?` (one) matches; undefined for a text without either. Nothing else in it is special.
  *
  * A match takes a time in proportion to the name for each part between two `*`.
  */
 export function namePattern(text: string): ((name: string) => boolean) | undefined {
-  if (!/[*?]/.test(text)) return undefined;
+  if (!isPattern(text)) return undefined;
   const parts = text.split(/\*+/).map(patternPart);
   const [first = patternPart(""), ...rest] = parts;
   const last = rest.pop();

@@ -62,6 +62,27 @@ export async function inSlices(piece: () => boolean): Promise<void> {
 /** How long a piece of a list takes, in milliseconds, whatever each of its items costs. */
 const PIECE_MS = 2;
 
+/** What `work` returns, in slices. It yields after a fraction of a millisecond each time. What it throws is thrown. */
+export async function stepsInSlices<R>(work: Iterator<void, R>): Promise<R> {
+  for (;;) {
+    const waits = nextSlice();
+    if (waits) await waits;
+    const until = performance.now() + PIECE_MS;
+    do {
+      const { done, value } = work.next();
+      if (done) return value;
+    } while (performance.now() < until);
+  }
+}
+
+/** What `work` returns, in this turn. */
+export function stepsNow<R>(work: Iterator<void, R>): R {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+}
+
 /** What `make` makes of each item, in slices where that takes long. */
 export async function mapInSlices<T, R>(items: readonly T[], make: (item: T) => R): Promise<R[]> {
   const made: R[] = [];

@@ -24,6 +24,9 @@ export interface StallMessage {
 /** How many hosts the address book has: the argument. */
 const HOSTS = Number(process.argv[2] ?? 200);
 
+/** How many tags they have together, but for one that all have. */
+const TAGS = 10_000;
+
 const threadMs = () => {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;
@@ -54,7 +57,7 @@ async function watch(): Promise<void> {
     label: `host-${nth}`,
     base_url: "http://127.0.0.1:9",
     token: "not-a-token-of-it",
-    tags: ["lab"],
+    tags: ["lab", ...Array.from({ length: TAGS / HOSTS }, (_, tag) => `asset-${nth}-${tag}-abacad`)],
   }));
   writeFileSync(join(folder.path, "admin_hosts.json"), JSON.stringify({ hosts }), { mode: 0o600 });
   const { server } = await testServer({ service: { configDir: folder.path } });

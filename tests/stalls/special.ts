@@ -144,8 +144,12 @@ function* selections(size: number): Generator<StallRequest> {
   }
   const patterns = (count: number) =>
     Array.from({ length: count }, (_, nth) => `*${"?".repeat(6)}a${nth}*`).join();
-  yield { what: "q: patterns", path: `/admin/fleet?q=${encodeURIComponent(patterns(64))}` };
-  yield post("on: patterns", "/plans/new", { actions, on: `host-0,${patterns(15).replaceAll("*?", "!*?")}` });
+  const query = (words: string) => `/admin/fleet?q=${encodeURIComponent(words)}`;
+  const without = (what: string) => `host-0,${patterns(15).replaceAll("*?", `!${what}*?`)}`;
+  yield { what: "q: patterns", path: query(patterns(64)) };
+  yield { what: "q: patterns of tags", path: query(patterns(64).replaceAll("*?", "tag:*?")) };
+  yield post("on: patterns", "/plans/new", { actions, on: without("") });
+  yield post("on: patterns of tags", "/plans/new", { actions, on: without("tag:") });
   yield post("labels", "/admin/broadcast", {
     actions,
     labels: Array.from({ length: Math.min(100_000, size / 12) }, (_, nth) => `h-${nth}`),

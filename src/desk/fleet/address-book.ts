@@ -32,13 +32,13 @@ export interface AddressBook extends Admission, BookChanges {
   /** Whether somebody has removed the host with this label; false also for an entry that is not valid. */
   isGone(label: string): boolean;
   /** The hosts that `selection` matches. @throws as {@link selectHosts}. */
-  select(selection: string): Host[];
-  /** The hosts that have one of these tags, where `*` and `?` may stand in a tag. */
-  tagged(tags: readonly string[]): readonly Host[];
+  select(selection: string): Promise<Host[]>;
+  /** The hosts that have one of these tags, in which `*` and `?` may stand; perhaps others too. */
+  tagged(tags: readonly string[]): Promise<readonly Host[]>;
   /** Those that a selection of before matches now: what is gone since matches none. @throws as {@link matchingHosts}. */
-  matching(selection: string): Host[];
+  matching(selection: string): Promise<Host[]>;
   /** Their labels and servers. @throws as {@link selectHosts}. */
-  servers(selection: string): Array<{ readonly label: string; readonly server: RemoteServer }>;
+  servers(selection: string): Promise<Array<{ readonly label: string; readonly server: RemoteServer }>>;
   server(label: string): RemoteServer;
   /** The server of a host. A token that it refused is not sent again for ten minutes. */
   reach(host: Host): RemoteServer;
@@ -141,8 +141,8 @@ export function createAddressBook(
     select: store.select,
     tagged: store.tagged,
     matching: (selection) => matchingHosts(store.hosts(), selection),
-    servers: (selection) =>
-      book.select(selection).map((host) => ({ label: host.label, server: book.reach(host) })),
+    servers: async (selection) =>
+      (await book.select(selection)).map((host) => ({ label: host.label, server: book.reach(host) })),
     server: (label) => book.reach(book.host(label)),
     reach: (host) => serverOf(host, refusals, ways),
     askAgain: async (hosts) => refusals?.forget(hosts.map((host) => serverOf(host))),

@@ -58,8 +58,8 @@ export interface BookEdit {
 export function createBookChanges(store: Pick<HostStore, "change">): BookChanges {
   return {
     changeTags: (selection, change) =>
-      store.change((list) =>
-        selectHosts(list.hosts, selection).map((old) => {
+      store.change(async (list) =>
+        (await selectHosts(list.hosts, selection)).map((old) => {
           const next = change(old.tags);
           const isSame = isDeepStrictEqual(next, old.tags);
           return { host: (isSame ? old : list.update(old.label, { tags: next })) ?? old, before: old.tags };

@@ -7,7 +7,7 @@ import { orElse } from "../../lib/or-else";
 import type { AddressBook } from "./address-book";
 import { noSuchHost } from "./book-changes";
 import type { Host } from "./host";
-import { matchingHosts, selectHosts, taggedHosts } from "./selection";
+import { matchingHosts, selectHosts, selectHostsNow, taggedHosts } from "./selection";
 
 /** @param on the selection of the hosts, as it is each time that somebody looks. */
 export function limitedBook(book: AddressBook, on: string): AddressBook {
@@ -24,10 +24,10 @@ export function limitedBook(book: AddressBook, on: string): AddressBook {
     memberWith: (hostId) => mine(book.memberWith(hostId)),
     withNatsKey: (key) => mine(book.withNatsKey(key)),
     select: (selection) => selectHosts(hosts(), selection),
-    tagged: (tags) => taggedHosts(hosts(), tags),
+    tagged: async (tags) => taggedHosts(hosts(), tags),
     matching: (selection) => matchingHosts(hosts(), selection),
-    servers: (selection) =>
-      limited.select(selection).map((host) => ({ label: host.label, server: book.reach(host) })),
+    servers: async (selection) =>
+      (await limited.select(selection)).map((host) => ({ label: host.label, server: book.reach(host) })),
     server: (label) => book.reach(limited.host(label)),
     host(label) {
       const found = hosts().find((host) => host.label === label);
@@ -49,7 +49,7 @@ const allOf = (book: AddressBook): readonly Host[] => orElse(() => book.hosts(),
 
 function selectedIn(hosts: readonly Host[], on: string): readonly Host[] {
   try {
-    return selectHosts(hosts, on);
+    return selectHostsNow(hosts, on);
   } catch {
     // A tag that no host has yet selects none.
     return NONE;

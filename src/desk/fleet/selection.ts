@@ -4,10 +4,13 @@
  *
  * The result is the union of the terms, without what the terms after a `!` match, wherever they stand. What changes from one moment to
  * the next, such as the state of a host, is no term: `svc admin list` looks for that (`core/host-query.ts`).
+ *
+ * The promise: a selection that somebody sends keeps nobody waiting; its patterns are compared with the names in slices.
  */
-import { namePattern } from "../../core/host-query";
+import { isPattern, namePattern } from "../../core/host-query";
 import { badInput } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
+import { stepsInSlices, stepsNow } from "../../lib/turn";
 
 /** What a selection looks at. */
 interface Selectable {
@@ -32,38 +35,58 @@ export interface HostFinder<H> {
  *
  * @throws a `bad_input` failure for a label or tag that no host has (except a tag or a pattern after `!`), and when nothing matches.
  */
-export function selectHosts<H extends Selectable>(hosts: readonly H[], selection: string): H[] {
-  const selected = selectedBy(finderIn(hosts), selection);
+export async function selectHosts<H extends Selectable>(
+  hosts: readonly H[],
+  selection: string,
+): Promise<H[]> {
+  const selected = await stepsInSlices(selectedIn(finderIn(hosts), selection));
+  return hosts.filter((host) => selected.has(host));
+}
+
+/** The same in this turn: for a selection that the owner of this desk has written. */
+export function selectHostsNow<H extends Selectable>(hosts: readonly H[], selection: string): H[] {
+  const selected = stepsNow(selectedIn(finderIn(hosts), selection));
   return hosts.filter((host) => selected.has(host));
 }
 
 /**
- * The same for a selection of before: hosts that are gone since, and tags that no host has any more, match none.
+ * The same as {@link selectHosts} for a selection of before: hosts that are gone since, and tags that no host has any more, match none.
  *
  * @throws `bad_input` for what never was a selection.
  */
-export function matchingHosts<H extends Selectable>(hosts: readonly H[], selection: string): H[] {
-  const matched = matchedBy(finderIn(hosts), selection, false);
+export async function matchingHosts<H extends Selectable>(
+  hosts: readonly H[],
+  selection: string,
+): Promise<H[]> {
+  const matched = await stepsInSlices(matchedIn(finderIn(hosts), selection, false));
   return hosts.filter((host) => matched.has(host));
 }
 
-/** The hosts that have one of these tags, where `*` and `?` may stand in a tag, in the order of `hosts`. */
-export function taggedHosts<H extends Selectable>(hosts: readonly H[], tags: readonly string[]): H[] {
-  const tagged = taggedBy(finderIn(hosts), tags);
-  return hosts.filter((host) => tagged.has(host));
+/**
+ * Those of `hosts` that have one of these tags, in their order. Where a pattern is among the tags, these are all of them: who asks compares them,
+ * in slices.
+ */
+export function taggedHosts<H extends Selectable>(
+  hosts: readonly H[],
+  tags: readonly string[],
+): readonly H[] {
+  if (tags.some(isPattern)) return hosts;
+  const wanted = new Set(tags);
+  return hosts.filter((host) => host.tags.some((tag) => wanted.has(tag)));
 }
 
-/** What `finder` finds with one of these tags, or one like it, in no order. */
-export function taggedBy<H>(finder: HostFinder<H>, tags: readonly string[]): Set<H> {
+/** What `finder` finds with one of these tags, or one like it, in no order, in steps. */
+export function* taggedIn<H>(finder: HostFinder<H>, tags: readonly string[]): Generator<void, Set<H>> {
   const likes = tags.flatMap((tag) => namePattern(tag) ?? []);
-  const alike =
-    likes.length === 0 ? [] : [...finder.tags()].filter((tag) => likes.some((isLike) => isLike(tag)));
-  return new Set([...tags, ...alike].flatMap((tag) => finder.tagged(tag)));
+  const known = likes.length === 0 ? [] : [...finder.tags()];
+  const named = new Set(tags);
+  for (const isLike of likes) for (const tag of yield* alike(known, isLike)) named.add(tag);
+  return new Set(yield* hostsWith(named, finder.tagged));
 }
 
-/** What `finder` finds for `selection`, in no order. @throws as {@link selectHosts}. */
-export function selectedBy<H>(finder: HostFinder<H>, selection: string): Set<H> {
-  const selected = matchedBy(finder, selection, true);
+/** What `finder` finds for `selection`, in no order, in steps. @throws as {@link selectHosts}. */
+export function* selectedIn<H>(finder: HostFinder<H>, selection: string): Generator<void, Set<H>> {
+  const selected = yield* matchedIn(finder, selection, true);
   if (selected.size > 0) return selected;
   if (selection !== "" && finder.all().length === 0)
     throw badInput("on: the address book has no hosts: `svc join-token` or `svc admin add` brings some");
@@ -71,7 +94,11 @@ export function selectedBy<H>(finder: HostFinder<H>, selection: string): Set<H> 
 }
 
 /** @param mustExist whether a term that matches none is refused. */
-function matchedBy<H>(finder: HostFinder<H>, selection: string, mustExist: boolean): Set<H> {
+function* matchedIn<H>(
+  finder: HostFinder<H>,
+  selection: string,
+  mustExist: boolean,
+): Generator<void, Set<H>> {
   const terms = [...new Set(selection.split(",").map((term) => term.trim().normalize("NFC")))];
   if (terms.includes(""))
     throw badInput("on: expected terms between commas: LABEL, tag:TAG, all, or !… to exclude");
@@ -81,8 +108,9 @@ function matchedBy<H>(finder: HostFinder<H>, selection: string, mustExist: boole
   const find = termsIn(finder);
   const selected = new Set<H>();
   const [included, excluded] = mustExist ? (["any", "label"] as const) : (["none", "none"] as const);
-  for (const term of including) for (const host of find(term, included)) selected.add(host);
-  for (const term of excluding) for (const host of find(term.slice(1), excluded)) selected.delete(host);
+  for (const term of including) for (const host of yield* find(term, included)) selected.add(host);
+  for (const term of excluding)
+    for (const host of yield* find(term.slice(1), excluded)) selected.delete(host);
   return selected;
 }
 
@@ -93,9 +121,11 @@ const MAX_PATTERNS = 16;
 type Strictness = "any" | "label" | "none";
 
 /** Finds the hosts that a term matches. There may be as many terms as hosts: it does not look at every host for each. */
-function termsIn<H>(finder: HostFinder<H>): (term: string, refused: Strictness) => readonly H[] {
+function termsIn<H>(
+  finder: HostFinder<H>,
+): (term: string, refused: Strictness) => Generator<void, readonly H[]> {
   let patterns = 0;
-  return (term, refused) => {
+  return function* (term, refused) {
     if (term === "all") return finder.all();
     const tag = term.startsWith("tag:") ? term.slice(4) : undefined;
     const found = tag === undefined ? finder.labelled(term) : finder.tagged(tag);
@@ -105,8 +135,8 @@ function termsIn<H>(finder: HostFinder<H>): (term: string, refused: Strictness) 
       if (++patterns > MAX_PATTERNS) throw badInput(`on: expected at most ${MAX_PATTERNS} terms with * or ?`);
       const matched =
         tag === undefined
-          ? [...finder.labels()].filter(isLike).flatMap((label) => finder.labelled(label))
-          : [...finder.tags()].filter(isLike).flatMap((one) => finder.tagged(one));
+          ? yield* hostsWith(yield* alike(finder.labels(), isLike), finder.labelled)
+          : yield* hostsWith(yield* alike(finder.tags(), isLike), finder.tagged);
       if (matched.length > 0 || refused !== "any") return matched;
     }
     if (tag === undefined && refused !== "none")
@@ -115,6 +145,33 @@ function termsIn<H>(finder: HostFinder<H>): (term: string, refused: Strictness) 
       throw badInput(`on: no host is tagged ${printable(tag, 130)}`);
     return [];
   };
+}
+
+/** How many names are compared between two looks at the clock. */
+const NAMES_AT_ONCE = 64;
+
+/** The names that `isLike` finds. */
+function* alike(names: Iterable<string>, isLike: (name: string) => boolean): Generator<void, string[]> {
+  const found: string[] = [];
+  let count = 0;
+  for (const name of names) {
+    if (isLike(name)) found.push(name);
+    if (++count % NAMES_AT_ONCE === 0) yield;
+  }
+  return found;
+}
+
+/** What `find` finds for each of these names. */
+function* hostsWith<H>(
+  names: Iterable<string>,
+  find: (name: string) => readonly H[],
+): Generator<void, H[]> {
+  const found: H[] = [];
+  for (const name of names) {
+    for (const host of find(name)) found.push(host);
+    yield;
+  }
+  return found;
 }
 
 const NONE: readonly never[] = [];

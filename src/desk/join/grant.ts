@@ -49,7 +49,7 @@ export async function grantNats(
   timeoutMs: number,
 ): Promise<Outcome[]> {
   const book = await service.addressBook();
-  const hosts = book.select(selection);
+  const hosts = await book.select(selection);
   const { publicKey, sign } = openSigningKey(configFiles(service.configDir).deskKey);
   const grant = async (host: Grantee): Promise<boolean> => {
     const { label, base_url, member } = host;

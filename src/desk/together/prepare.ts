@@ -120,7 +120,7 @@ async function prepareBlock(
   block: Block,
   caller: Pick<Caller, "grant" | "signal">,
 ): Promise<PreparedBlock> {
-  const target = hasReference(block.host) ? undefined : hostNamed(book, block.host);
+  const target = hasReference(block.host) ? undefined : await hostNamed(book, block.host);
   const executor = await service.executor();
   const { grant, signal } = caller;
   const parts: PreparedPart[] = [];
@@ -148,8 +148,8 @@ async function prepareBlock(
 }
 
 /** The one host of a label or a selection. @throws `bad_input` where it is none, or several. */
-function hostNamed(book: Pick<AddressBook, "select">, host: string): Host {
-  const found = selected(book, host);
+async function hostNamed(book: Pick<AddressBook, "select">, host: string): Promise<Host> {
+  const found = await selected(book, host);
   const [only, ...others] = found;
   if (only && others.length === 0) return only;
   const named = found.slice(0, MAX_NAMED).map(({ label }) => printable(label, 130));
@@ -159,9 +159,9 @@ function hostNamed(book: Pick<AddressBook, "select">, host: string): Host {
   );
 }
 
-function selected(book: Pick<AddressBook, "select">, host: string): Host[] {
+async function selected(book: Pick<AddressBook, "select">, host: string): Promise<Host[]> {
   try {
-    return book.select(host);
+    return await book.select(host);
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== "bad_input") throw error;
     throw badInput(error.message.replace(/^on: /, "host: "));

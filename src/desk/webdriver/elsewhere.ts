@@ -41,7 +41,8 @@ export function createElsewhere(addressBook: () => Promise<Book>, most = MOST): 
   const hand = async (label: string, request: Request, caller: Caller): Promise<Answer> => {
     const { grant } = caller;
     if (!allows(grant, "operate")) throw forbidden(beyond(grant, "asking other hosts needs operate"));
-    const server = (await addressBook()).servers(label).find((one) => one.label === label)?.server;
+    const servers = await (await addressBook()).servers(label);
+    const server = servers.find((one) => one.label === label)?.server;
     if (!server)
       throw failing(
         "session not created",

@@ -43,10 +43,10 @@ export async function requireSelections(
 }
 
 interface Book {
-  servers(selection: string): ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>;
+  servers(selection: string): Promise<ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>>;
 }
 
-const labelsOf = (book: Book, on: string) => book.servers(on).map(({ label }) => label);
+const labelsOf = async (book: Book, on: string) => (await book.servers(on)).map(({ label }) => label);
 
 /** @param selection those that agents may ask: all others do not exist for them. */
 export function createHosts(addressBook: () => Promise<Book>, selection: string): Hosts {
@@ -54,8 +54,8 @@ export function createHosts(addressBook: () => Promise<Book>, selection: string)
     selection,
     async ask(on, operation, input, signal) {
       const book = await addressBook();
-      const allowed = new Set(book.servers(selection).map(({ label }) => label));
-      const servers = book.servers(on).filter(({ label }) => allowed.has(label));
+      const allowed = new Set(await labelsOf(book, selection));
+      const servers = (await book.servers(on)).filter(({ label }) => allowed.has(label));
       if (servers.length === 0) throw badInput(`on: ${printable(on, 200)} selects no host that may be asked`);
       if (servers.length > MOST)
         throw badInput(`on: expected at most ${MOST} hosts but found ${servers.length}`);
@@ -63,9 +63,10 @@ export function createHosts(addressBook: () => Promise<Book>, selection: string)
     },
     async requireWithin(on = "all") {
       const book = await addressBook();
-      const allowed = new Set(book.servers(selection).map(({ label }) => label));
+      const allowed = new Set(await labelsOf(book, selection));
       const words = (Array.isArray(on) ? on : [on]).map(String);
-      const wanted = words.flatMap((word) => (word.includes("${") ? [word] : labelsOf(book, word)));
+      const wanted: string[] = [];
+      for (const word of words) wanted.push(...(word.includes("${") ? [word] : await labelsOf(book, word)));
       const beyond = wanted.find((label) => !allowed.has(label));
       if (beyond === undefined) return;
       throw badInput(

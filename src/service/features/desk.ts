@@ -209,7 +209,7 @@ function oddFeatures(
       async look(signal) {
         const book = await shared.service.addressBook();
         const how = { on, concurrency: 64, timeoutMs: 10_000, client: null, signal };
-        return look(book, book.select(on), how);
+        return look(book, await book.select(on), how);
       },
     });
     return made.odd;

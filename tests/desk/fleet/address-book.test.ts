@@ -175,14 +175,14 @@ describe("the address book", () => {
     await book.add(host("b"));
     await expect(book.add(host("odd"))).rejects.toThrow("taken already: odd");
     expect(book.content()).toEqual({ hosts: [...hosts, host("b")], version: 3 });
-    expect(bookIn(folder.path).book.select("all")).toEqual([host("a"), host("b")]);
+    expect(await bookIn(folder.path).book.select("all")).toEqual([host("a"), host("b")]);
     expect(bookIn(folder.path).book.host("a")).toEqual(host("a"));
     // The second one of that label is a host once the first has another.
     await book.rename("a", "c");
     const now = [host("c"), host("a", "http://second:1"), host("b")];
     expect(book.hosts()).toEqual(now);
     expect(bookIn(folder.path).book.hosts()).toEqual(now);
-    expect(bookIn(folder.path).book.select("a")).toEqual(now.slice(1, 2));
+    expect(await bookIn(folder.path).book.select("a")).toEqual(now.slice(1, 2));
   });
 });
 

@@ -21,7 +21,7 @@ async function desk() {
     token_expires: "2030-01-01T00:00:00.000Z",
   };
   await book.addAll([pinned, host("b", "https://10.0.0.2", "lab"), host("c", "https://10.0.0.3")], false);
-  const before = editText(book.select("tag:lab"));
+  const before = editText(await book.select("tag:lab"));
   const store = async (after: string, more = {}) =>
     callOperation(made.service, editHosts, { before, after, ...more }, localCaller(made.service, "cli"));
   const changed = (change: (hosts: Record<string, Record<string, unknown>>) => void) => {
@@ -150,17 +150,17 @@ test("where somebody else has changed a host meanwhile, nothing is stored", asyn
 test("a host may have a name that every object has", async () => {
   await using made = await desk();
   await made.book.addAll([host("__proto__"), host("constructor")], false);
-  const before = editText(made.book.select("__proto__,constructor"));
+  const before = editText(await made.book.select("__proto__,constructor"));
   const after = before.replaceAll('"tags": []', '"tags": ["odd"]');
   await callOperation(made.service, editHosts, { before, after }, localCaller(made.service, "cli"));
-  expect(made.book.select("tag:odd").map(({ label }) => label)).toEqual(["__proto__", "constructor"]);
+  expect((await made.book.select("tag:odd")).map(({ label }) => label)).toEqual(["__proto__", "constructor"]);
 });
 
 test("a host that is on http already is tagged without another word; the same token is sent again", async () => {
   await using made = await desk();
   const refusals = { forgotten: [] as string[] };
   await made.book.add(host("plain", "http://10.0.0.4"));
-  const before = editText(made.book.select("plain"));
+  const before = editText(await made.book.select("plain"));
   const edit = (after: string) =>
     callOperation(made.service, editHosts, { before, after }, localCaller(made.service, "cli"));
   await edit(before.replace('"tags": []', '"tags": ["x"]'));
@@ -169,7 +169,7 @@ test("a host that is on http already is tagged without another word; the same to
     forget: (servers: ReadonlyArray<{ url: string }>) =>
       void refusals.forgotten.push(...servers.map(({ url }) => url)),
   } as never);
-  const [was] = book.select("plain");
+  const [was] = await book.select("plain");
   if (was) await book.edit([{ was, fields: ({ token }) => ({ token }) }]);
   expect(refusals.forgotten).toEqual(["http://10.0.0.4"]);
 });

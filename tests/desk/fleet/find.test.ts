@@ -1,10 +1,12 @@
 /** Hosts as they were found last, and looking for some of them. */
 import { expect, test } from "bun:test";
 import { localCaller } from "../../../src/core/caller";
+import { createAddressBook } from "../../../src/desk/fleet/address-book";
 import { findHosts } from "../../../src/desk/fleet/operations/find";
 import { createPresence } from "../../../src/desk/fleet/presence";
-import { gaps, post, TOKEN, testServer } from "../../support";
-import { host } from "./support";
+import { silentLog } from "../../../src/lib/log";
+import { gaps, post, TOKEN, temporaryFolder, testServer } from "../../support";
+import { bookPaths, host } from "./support";
 
 interface Row {
   readonly label: string;
@@ -98,19 +100,27 @@ test("a sighting keeps when a host was there, and a busy one is there", () => {
   expect([presence.sighting("lab"), presence.sighting("berlin")?.isUp]).toEqual([undefined, true]);
 });
 
-test("others are answered while many hosts are compared with as many patterns as may be", async () => {
+test.each([
+  ["labels", "*", true],
+  ["tags", "tag:*", true],
+  ["tags, which nobody has read before,", "tag:*", false],
+])("others are answered while many %s are compared with as many patterns as may be", async (_, star, isRead) => {
   const hosts = Array.from({ length: 10_000 }, (_, nth) =>
-    host(`lab-${nth}.example.com`, "http://127.0.0.1:9"),
+    host(`lab-${nth}.example.com`, "http://127.0.0.1:9", `asset-${nth}.example.com`),
   );
+  using folder = temporaryFolder();
+  await createAddressBook(bookPaths(folder.path), silentLog).addAll(hosts, false);
+  const book = createAddressBook(bookPaths(folder.path), silentLog);
+  if (isRead) expect(book.hosts()).toHaveLength(10_000);
   const uses = {
-    addressBook: async () => ({ hosts: () => hosts, tagged: () => [], ignored: () => undefined }),
+    addressBook: async () => book,
     sightings: async () => ({ sighting: () => undefined }),
     hub: () => null,
     natsDesk: () => null,
     existingPlans: async () => null,
     foundLogs: async () => new Map(),
   };
-  const q = Array.from({ length: 64 }, (_, nth) => `*${"?".repeat(12)}a${nth}*`).join();
+  const q = Array.from({ length: 64 }, (_, nth) => `${star}${"?".repeat(12)}a${nth}*`).join();
   const caller = localCaller({ audit: async () => null }, "api");
   const { longest, took } = await gaps(async () =>
     expect(await findHosts.run(uses, { q }, caller)).toEqual([]),

@@ -80,7 +80,7 @@ const WAYS: Readonly<Record<string, (desk: Desk) => Promise<unknown>>> = {
     const { askServers } = await import("../../../src/client/fan-out");
     const { poll } = await import("../../../src/desk/fleet/operations/fleet");
     const limits = { timeoutMs: 60_000, signal: new AbortController().signal };
-    return askServers((await service.addressBook()).servers("all"), poll, {}, limits);
+    return askServers(await (await service.addressBook()).servers("all"), poll, {}, limits);
   },
   "a session": async ({ service }) => {
     const server = (await service.addressBook()).server("lab");

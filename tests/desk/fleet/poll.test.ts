@@ -263,7 +263,7 @@ describe("a token that was refused", () => {
     const list = { actions: [["AC_rest_api_status"]], on: "wrong" };
     const broadcast = await callOperation(service, broadcastExecute, list, localCaller(service, "cli"));
     expect(broadcast).toMatchObject([{ status: "unauthorized", delivered: false, error: NOT_ASKED }]);
-    const servers = (await service.addressBook()).servers("wrong");
+    const servers = await (await service.addressBook()).servers("wrong");
     const limits = { timeoutMs: 60_000, signal: new AbortController().signal };
     expect(await askServers(servers, listRuns, {}, limits)).toMatchObject([{ ok: false, error: NOT_ASKED }]);
     expect(await made.guesses()).toBe(1);

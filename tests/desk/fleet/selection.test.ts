@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import * as v from "valibot";
 import { BROADCAST } from "../../../src/desk/fleet/operations/fleet";
-import { matchingHosts, selectHosts } from "../../../src/desk/fleet/selection";
+import { matchingHosts, selectHosts, selectHostsNow } from "../../../src/desk/fleet/selection";
+import { gaps } from "../../support";
 import { host } from "./support";
 
 const HOSTS = [
@@ -10,7 +11,7 @@ const HOSTS = [
   host("lab-02", undefined, "lab", "old"),
   host("shop", undefined, "shop"),
 ];
-const selected = (selection: string) => selectHosts(HOSTS, selection).map(({ label }) => label);
+const selected = (selection: string) => selectHostsNow(HOSTS, selection).map(({ label }) => label);
 
 describe("a selection", () => {
   test("is a label, a tag or all", () => {
@@ -26,7 +27,7 @@ describe("a selection", () => {
   test("can name 2,000 hosts one by one, whatever their labels", () => {
     const many = Array.from({ length: 2_000 }, (_, nth) => host(`${nth}-`.padEnd(128, "x")));
     const { on } = v.parse(BROADCAST, { actions: [], on: many.map(({ label }) => label).join() });
-    expect(selectHosts(many, on ?? "")).toEqual(many);
+    expect(selectHostsNow(many, on ?? "")).toEqual(many);
   });
 
   test("leaves out what follows !, wherever it is written", () => {
@@ -48,7 +49,7 @@ describe("a selection", () => {
     expect(selected("tag:o*")).toEqual(["lab-02"]);
     expect(selected("all,!x*")).toEqual(["lab-01", "lab-02", "shop"]);
     const odd = [host("a*"), host("ab"), host(".a/[b]{c}!d\\e")];
-    const among = (selection: string) => selectHosts(odd, selection).map(({ label }) => label);
+    const among = (selection: string) => selectHostsNow(odd, selection).map(({ label }) => label);
     expect(among("a*")).toEqual(["a*"]);
     expect(among("?b")).toEqual(["ab"]);
     expect(among("*/[b]{c}!d\\?")).toEqual([".a/[b]{c}!d\\e"]);
@@ -69,12 +70,13 @@ describe("a selection", () => {
     expect(() => selected(selection)).toThrow(message);
   });
 
-  test("of before matches what is left of it, though hosts and tags are gone", () => {
-    const matching = (selection: string) => matchingHosts(HOSTS, selection).map(({ label }) => label);
-    expect(matching("lab-01,lab-03,tag:nobody,x-*")).toEqual(["lab-01"]);
-    expect(matching("tag:lab,!lab-03,!tag:nobody,!lab-02")).toEqual(["lab-01"]);
-    expect(matching("lab-03")).toEqual([]);
-    expect(matchingHosts([], "all")).toEqual([]);
+  test("of before matches what is left of it, though hosts and tags are gone", async () => {
+    const matching = async (selection: string) =>
+      (await matchingHosts(HOSTS, selection)).map(({ label }) => label);
+    expect(await matching("lab-01,lab-03,tag:nobody,x-*")).toEqual(["lab-01"]);
+    expect(await matching("tag:lab,!lab-03,!tag:nobody,!lab-02")).toEqual(["lab-01"]);
+    expect(await matching("lab-03")).toEqual([]);
+    expect(await matchingHosts([], "all")).toEqual([]);
   });
 
   test("never selects what it does not name", () => {
@@ -92,9 +94,9 @@ describe("a selection", () => {
       of === "all" || of === label || tags.includes(of.slice(4));
     fc.assert(
       fc.property(hosts, terms, (all, parts) => {
-        let found: ReturnType<typeof selectHosts>;
+        let found: ReturnType<typeof selectHostsNow>;
         try {
-          found = selectHosts(all, parts.map(([without, of]) => (without ? `!${of}` : of)).join(","));
+          found = selectHostsNow(all, parts.map(([without, of]) => (without ? `!${of}` : of)).join(","));
         } catch {
           return;
         }
@@ -108,4 +110,22 @@ describe("a selection", () => {
       }),
     );
   });
+
+  test("is the same in slices as in one turn", async () => {
+    const inSlices = async (selection: string) =>
+      (await selectHosts(HOSTS, selection)).map(({ label }) => label);
+    expect(await inSlices("tag:l*,!lab-?2")).toEqual(["lab-01"]);
+    await expect(inSlices("lab-03")).rejects.toThrow("no host is labelled lab-03");
+  });
+
+  test.each(["!*?a?*?b?*?c?*?d", "!tag:*?a?*?b?*?c?*?d"])(
+    "of patterns as %p is compared with 20,000 names while others are answered",
+    async (term) => {
+      const many = Array.from({ length: 20_000 }, (_, nth) => host(`lab-${nth}-abab`, undefined, `${nth}-abab`));
+      const on = ["all", ...Array.from({ length: 16 }, (_, nth) => `${term}${nth}*`)].join();
+      const { longest, took } = await gaps(async () => expect(await selectHosts(many, on)).toHaveLength(20_000));
+      // Compared in one turn, the longest gap would be the whole.
+      expect(longest).toBeLessThan(Math.max(took / 2, 50));
+    },
+  );
 });

@@ -49,7 +49,7 @@ test("a look leaves the file of an earlier svc as it is; the first change takes 
   using folder = earlier();
   const book = open(folder.path);
   expect(labels(book)).toEqual(["a", "b"]);
-  expect(book.select("tag:lab").map(({ label }) => label)).toEqual(["a"]);
+  expect((await book.select("tag:lab")).map(({ label }) => label)).toEqual(["a"]);
   await expect(book.rename("nobody", "c")).rejects.toThrow("no host is labelled nobody");
   expect(listed(folder.path)).toEqual(["admin_hosts.json"]);
   await book.add(host("c"));
@@ -285,8 +285,8 @@ test.each(["{", "{ broken", "SQLite format 3\0 and no more".padEnd(4_096, "x")])
     const { file } = bookPaths(folder.path);
     writeFileSync(file, content);
     const book = open(folder.path);
-    for (const look of [() => book.hosts(), () => book.select("all"), () => book.content()])
-      expect(look).toThrow(/^admin_hosts\.db is not .*svc config set-aside admin_hosts\.db/s);
+    for (const look of [async () => book.hosts(), () => book.select("all"), async () => book.content()])
+      await expect(look()).rejects.toThrow(/^admin_hosts\.db is not .*svc config set-aside admin_hosts\.db/s);
     await expect(book.add(host("a"))).rejects.toThrow("admin_hosts.db is not");
     expect(readFileSync(file, "utf8")).toBe(content);
   },
@@ -335,7 +335,7 @@ test("a change of another process is seen, whether it adds, changes or removes",
   expect(labels(there)).toEqual(["a", "c"]);
   await there.rename("c", "d");
   expect(labels(here)).toEqual(["a", "d"]);
-  expect(() => here.select("tag:lab")).toThrow("no host is tagged lab");
+  await expect(here.select("tag:lab")).rejects.toThrow("no host is tagged lab");
 });
 
 test("a book that a backup replaces is read anew", async () => {
@@ -363,19 +363,17 @@ test("a selection is answered by the rows that it names, with the words of any o
   // No other row can even be read.
   using db = new Database(bookPaths(folder.path).file);
   db.run("UPDATE hosts SET value = '{' WHERE name = 'shop'");
-  const selected = (selection: string) =>
-    open(folder.path)
-      .select(selection)
-      .map(({ label }) => label);
-  expect(selected("tag:lab")).toEqual(["lab-01", "lab-02"]);
-  expect(selected("tag:l*,!tag:old")).toEqual(["lab-01"]);
-  expect(selected("lab-?2,lab-01")).toEqual(["lab-01", "lab-02"]);
+  const selected = async (selection: string) =>
+    (await open(folder.path).select(selection)).map(({ label }) => label);
+  expect(await selected("tag:lab")).toEqual(["lab-01", "lab-02"]);
+  expect(await selected("tag:l*,!tag:old")).toEqual(["lab-01"]);
+  expect(await selected("lab-?2,lab-01")).toEqual(["lab-01", "lab-02"]);
   expect(open(folder.path).host("lab-02").tags).toEqual(["lab", "old"]);
-  expect(() => selected("lab-03")).toThrow("on: no host is labelled lab-03");
-  expect(() => selected("tag:nobody")).toThrow("on: no host is tagged nobody");
-  expect(() => selected("lab-01,!lab-01")).toThrow("selects no host");
+  await expect(selected("lab-03")).rejects.toThrow("on: no host is labelled lab-03");
+  await expect(selected("tag:nobody")).rejects.toThrow("on: no host is tagged nobody");
+  await expect(selected("lab-01,!lab-01")).rejects.toThrow("selects no host");
   await open(folder.path).set("lab-01", () => ({ tags: ["shop"] }));
-  expect(selected("tag:lab")).toEqual(["lab-02"]);
+  expect(await selected("tag:lab")).toEqual(["lab-02"]);
 });
 
 test("a row that is no host here, though it is marked as one, selects nothing and is no answer", async () => {
@@ -383,8 +381,8 @@ test("a row that is no host here, though it is marked as one, selects nothing an
   await open(folder.path).addAll([host("a", undefined, "lab"), host("b", undefined, "shop")], false);
   using db = new Database(bookPaths(folder.path).file);
   db.run("UPDATE hosts SET value = '{}' WHERE name = 'a'");
-  expect(() => open(folder.path).select("a")).toThrow("on: no host is labelled a");
-  expect(() => open(folder.path).select("tag:lab")).toThrow("on: no host is tagged lab");
+  await expect(open(folder.path).select("a")).rejects.toThrow("on: no host is labelled a");
+  await expect(open(folder.path).select("tag:lab")).rejects.toThrow("on: no host is tagged lab");
 });
 
 test("a query by tags reads those hosts alone, and finds what it finds among all", async () => {

@@ -18,7 +18,7 @@ const BODY = { capabilities: { alwaysMatch: { "svc:host": "lab" } } };
 function deskWith(answer: () => unknown) {
   const server = Bun.serve({ port: 0, fetch: () => Response.json(answer()) });
   const host = { label: "lab", server: { url: `${server.url}`, token: "t", trust: { kind: "system" } } };
-  const elsewhere = createElsewhere(async () => ({ servers: () => [host] }) as never, 10);
+  const elsewhere = createElsewhere(async () => ({ servers: async () => [host] }) as never, 10);
   return { elsewhere, [Symbol.asyncDispose]: () => server.stop(true) };
 }
 

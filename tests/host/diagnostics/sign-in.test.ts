@@ -24,7 +24,7 @@ async function found({
   const service = {
     signIn: async () => ({ issuer, provider, publicUrl, rules }) as unknown as SignIn,
     rest: async () => ({ server: { url, trustsProxy } }),
-    addressBook: async () => ({ select: () => [] }),
+    addressBook: async () => ({ select: async () => [] }),
   };
   const { severity, detail } = await signIn.run(service, localCaller(made.service, "api"));
   return [severity, detail];

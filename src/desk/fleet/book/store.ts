@@ -14,8 +14,9 @@ import { unavailable } from "../../../lib/errors";
 import { createJsonStore, type ListFormat, nameIn } from "../../../lib/json-store";
 import { withLock } from "../../../lib/lock";
 import type { Log } from "../../../lib/log";
+import { stepsInSlices } from "../../../lib/turn";
 import type { Host } from "../host";
-import { selectedBy, selectHosts, taggedBy, taggedHosts } from "../selection";
+import { type HostFinder, selectedIn, selectHosts, taggedHosts, taggedIn } from "../selection";
 import { type BookItems, bookItem, countingIn, hostOf, type KeysOf } from "./items";
 import { HostList } from "./list";
 import { createBookReader } from "./read";
@@ -36,9 +37,9 @@ export interface HostStore {
   /** The host with this very label; undefined where there is none. Where the book was not read before, nothing else is. */
   host(label: string): Host | undefined;
   /** The hosts that `selection` matches. As `host`. @throws as `selectHosts`. */
-  select(selection: string): Host[];
-  /** The hosts that have one of these tags, or one like it. As `host`. */
-  tagged(tags: readonly string[]): readonly Host[];
+  select(selection: string): Promise<Host[]>;
+  /** The hosts that have one of these tags, or one like it, and perhaps others. As `host`. */
+  tagged(tags: readonly string[]): Promise<readonly Host[]>;
   /** The hosts with that key, as `keysOf` gives it, and the names with it, also of entries that are not valid. */
   found(keysOf: KeysOf, key: string): readonly Host[];
   namesFound(keysOf: KeysOf, key: string): readonly string[];
@@ -74,6 +75,20 @@ export function createHostStore(
   const reader = createBookReader(file, list, format, log);
   const { reading, database, unread, current, write, forget, close } = reader;
   const { begin, leaveFormer, takeOver, ignored } = createTakeOver(paths, list, reader, format.list, log);
+  /** The hosts at the places that `find` finds; undefined where the book was read as a whole, or is another one than when it began. */
+  const rowsFound = async (find: (finder: HostFinder<number>) => Generator<void, Set<number>>) => {
+    const db = unread();
+    if (!db) return undefined;
+    const revision = () => reading(() => headOf(db).revision);
+    const before = revision();
+    const places = await stepsInSlices(find(rowFinder(db))).catch((error) =>
+      reading(() => {
+        throw error;
+      }),
+    );
+    if (unread() !== db || revision() !== before) return undefined;
+    return reading(() => itemsAt(db, places)).map(hostOf);
+  };
   return {
     hosts: () => current().hosts,
     isGone: (name) => current().named(name).length === 0 && current().named(undefined).length === 0,
@@ -83,20 +98,16 @@ export function createHostStore(
       const host = hostOf(countingIn(group));
       return host?.label === label ? host : undefined;
     },
-    select(selection) {
-      const db = unread();
-      if (!db) return selectHosts(current().hosts, selection);
-      const find = () => itemsAt(db, selectedBy(rowFinder(db), selection));
-      const found = reading(() => db.transaction(find).deferred()).map(hostOf);
-      const hosts = found.flatMap((host) => host ?? []);
+    async select(selection) {
+      const found = await rowsFound((finder) => selectedIn(finder, selection));
+      const hosts = found?.flatMap((host) => host ?? []);
       // Another svc, or somebody by hand, has written rows that are no hosts here: all of them have to be looked at.
-      return hosts.length === found.length ? hosts : selectHosts(current().hosts, selection);
+      if (hosts && hosts.length === found?.length) return hosts;
+      return selectHosts(current().hosts, selection);
     },
-    tagged(tags) {
-      const db = unread();
-      if (!db) return taggedHosts(current().hosts, tags);
-      const find = () => itemsAt(db, taggedBy(rowFinder(db), tags));
-      return reading(() => db.transaction(find).deferred()).flatMap((item) => hostOf(item) ?? []);
+    async tagged(tags) {
+      const found = await rowsFound((finder) => taggedIn(finder, tags));
+      return found?.flatMap((host) => host ?? []) ?? taggedHosts(current().hosts, tags);
     },
     found: (keysOf, key) => current().found(keysOf, key),
     namesFound: (keysOf, key) => current().namesFound(keysOf, key),

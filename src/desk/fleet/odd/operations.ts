@@ -66,7 +66,7 @@ export const findOdd = operation({
   async run(service: Uses, { on, concurrency, timeout_s }, caller) {
     const { signal, progress, grant } = caller;
     const book = await service.addressBook();
-    const selected = on === "all" ? book.hosts() : book.select(on);
+    const selected = on === "all" ? book.hosts() : await book.select(on);
     const looks = await service.oddLooks();
     const which = printable(JSON.stringify(on), 200);
     await looks.onRecord(caller, `admin.odd on=${which}: compares the screens of hosts`);

@@ -105,7 +105,7 @@ export const findHosts = operation({
     const known = await whatIsKnown(service, caller);
     const ignored = book.ignored();
     if (ignored !== undefined) caller.warn?.(ignored);
-    const candidates = query.tags ? book.tagged(query.tags) : book.hosts();
+    const candidates = query.tags ? await book.tagged(query.tags) : book.hosts();
     const hosts = await mapInSlices(candidates, (host) => asFound(host, known));
     if (q === "") return hosts;
     const fits = query.among(hosts, Date.now());

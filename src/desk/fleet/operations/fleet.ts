@@ -144,7 +144,7 @@ export const poll = operation({
   output: v.array(POLL_RESULT),
   async run(service: PollUses, { concurrency, timeout_s, ask_again, ...which }, { signal, progress, grant }) {
     const book = await service.addressBook();
-    const hosts = namedHosts(book, which) ?? book.hosts();
+    const hosts = (await namedHosts(book, which)) ?? book.hosts();
     const poller = await service.poller();
     let done = 0;
     const polled = (item: unknown) =>
@@ -254,7 +254,7 @@ async function broadcastTo(
     throw forbidden(beyond(grant, "retry and output, files on this host, need admin"));
   }
   const book = await service.addressBook();
-  const hosts = hostsOf(service, book, input);
+  const hosts = await hostsOf(service, book, input);
   if ((await service.passkeys()).demands({ plan: hosts.length }))
     throw forbidden(
       `${hosts.length} hosts at once need a passkey here, which a broadcast does not take: make a plan, and apply it`,
@@ -314,7 +314,7 @@ export async function withFilesHere(
 ): Promise<Delivery[]> {
   const { retry, only, output, ...rest } = input;
   if (retry === undefined && output === undefined) return run(input, () => {});
-  const hosts = hostsOf(service, await service.addressBook(), input);
+  const hosts = await hostsOf(service, await service.addressBook(), input);
   const executor = await service.executor();
   // What is refused touches no file.
   await executor.check(input.actions);
@@ -340,11 +340,11 @@ export async function withFilesHere(
  *
  * @throws a `bad_input` failure for both, and for what no host has.
  */
-function namedHosts(
+async function namedHosts(
   book: Pick<AddressBook, "hosts" | "select">,
   { on, labels }: Pick<Broadcast, "on" | "labels">,
-): readonly Host[] | undefined {
-  if (labels === undefined) return on === undefined ? undefined : book.select(on);
+): Promise<readonly Host[] | undefined> {
+  if (labels === undefined) return on === undefined ? undefined : await book.select(on);
   if (on !== undefined) throw badInput("on, labels: expected one of them");
   // No label has a comma: `?labels=a,b` means two.
   const hosts = book.hosts();
@@ -362,12 +362,12 @@ function namedHosts(
 const labelsOf = (hosts: readonly Host[]) => hosts.map(({ label }) => label);
 
 /** The hosts of a broadcast; none when `retry` has none in a state of `only`. */
-function hostsOf(
+async function hostsOf(
   service: Pick<BroadcastUses, "log">,
   book: Pick<AddressBook, "hosts" | "select">,
   { retry, only, output, ...which }: Pick<Broadcast, "retry" | "only" | "output" | "on" | "labels">,
-): readonly Host[] {
-  const named = namedHosts(book, which);
+): Promise<readonly Host[]> {
+  const named = await namedHosts(book, which);
   if (retry === undefined) {
     if (only !== undefined) throw badInput("only: expected together with retry");
     if (named === undefined) throw badInput("on: missing: name the hosts, or all");

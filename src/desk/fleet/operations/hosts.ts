@@ -194,7 +194,7 @@ export const hostCertificates = operation({
   async run(service: Uses, { on, on_timeout_s }) {
     const { certificatesOf } = await import("../certificates");
     const book = await service.addressBook();
-    return certificatesOf(book.select(on), book.hosts(), on_timeout_s * 1_000);
+    return certificatesOf(await book.select(on), book.hosts(), on_timeout_s * 1_000);
   },
 });
 

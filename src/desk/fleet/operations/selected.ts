@@ -114,7 +114,8 @@ export const removeHost = operation({
   async run(service: Uses, { label, on }) {
     if ((label === undefined) === (on === undefined)) throw badInput("label, on: expected one of them");
     const book = await service.addressBook();
-    const selected = on === undefined ? book.hosts().filter((one) => one.label === label) : book.select(on);
+    const selected =
+      on === undefined ? book.hosts().filter((one) => one.label === label) : await book.select(on);
     // Before they are removed: only a host of the address book is linked.
     const ended = await runPool(selected, { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY }, (host) =>
       endToken(book, host),

@@ -118,7 +118,7 @@ export const newPlan = operation({
     requireOwnToken(grant, "a plan");
     const { actions, on, stop_on_error, desktop, timeout_s } = input;
     const book = await service.addressBook();
-    const hosts = book.select(on);
+    const hosts = await book.select(on);
     const before = variablesFor(labelsOf(hosts), input);
     const executor = await service.executor();
     const from = pathOf(input.path, caller);

@@ -12,7 +12,7 @@ export async function placedOn(
   const placed = new Map<Host, SentToHosts>();
   for (const sent of applied) {
     await nextSlice();
-    for (const host of book.matching(sent.on)) placed.set(host, sent);
+    for (const host of await book.matching(sent.on)) placed.set(host, sent);
   }
   return placed;
 }

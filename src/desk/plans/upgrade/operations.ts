@@ -156,7 +156,7 @@ export const upgradeHosts = operation({
     const book = await service.addressBook();
     const { surveyed } = await import("./survey");
     const asked = await surveyed(
-      book.select(limits.on),
+      await book.select(limits.on),
       (host: Host) => ({ server: book.reach(host) }),
       offered,
       { timeoutMs: limits.delivery_timeout_s * 1_000, signal, client: grant.name },

@@ -1,5 +1,4 @@
 /** `sign_in`: the OpenID provider answers and can do what svc needs of it, and oidc.json says what its groups may do. */
-import { orElse } from "../../../lib/or-else";
 import type { GroupRule } from "../../../trust/oidc/groups";
 import type { SignIn } from "../../../trust/oidc/sign-in";
 import { check, type Finding, failed, fine, warning } from "../check";
@@ -47,7 +46,7 @@ export const signIn = check({
     const groups = rules.map(({ group }) => group);
     const { server } = await service.rest();
     return (
-      ofRules(rules, await service.addressBook(), { ...extra, groups }) ??
+      (await ofRules(rules, await service.addressBook(), { ...extra, groups })) ??
       ofClock(provider.aheadMs(), { ...extra, groups }) ??
       ofProxy(signIn.publicUrl, server, { ...extra, groups }) ??
       fine(`${issuer} answers; groups in oidc.json: ${rules.length}`, { ...extra, groups })
@@ -59,15 +58,19 @@ type Extra = Finding["extra"];
 
 /** The address book. */
 interface Book {
-  select(selection: string): readonly unknown[];
+  select(selection: string): Promise<readonly unknown[]>;
 }
 
-function ofRules(rules: readonly GroupRule[], book: Book, extra: Extra): Finding | undefined {
+async function ofRules(
+  rules: readonly GroupRule[],
+  book: Book,
+  extra: Extra,
+): Promise<Finding | undefined> {
   if (rules.length === 0)
     return warning("oidc.json names no group: nobody may sign in", ["name one in oidc.json"], extra);
-  const empty = rules.flatMap(({ group, on }) =>
-    on === undefined || selects(book, on) ? [] : `${group} (on ${on})`,
-  );
+  const empty: string[] = [];
+  for (const { group, on } of rules)
+    if (on !== undefined && !(await selects(book, on))) empty.push(`${group} (on ${on})`);
   if (empty.length === 0) return undefined;
   const advice = ["svc admin list shows labels and tags"];
   return warning(`no host is selected for ${empty.join(", ")}`, advice, extra);
@@ -97,4 +100,8 @@ function ofProxy(publicUrl: string | undefined, server: Server | null, extra: Ex
   );
 }
 
-const selects = (book: Book, on: string): boolean => orElse(() => book.select(on).length > 0, false);
+const selects = (book: Book, on: string): Promise<boolean> =>
+  book.select(on).then(
+    (hosts) => hosts.length > 0,
+    () => false,
+  );

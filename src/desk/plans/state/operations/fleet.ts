@@ -118,7 +118,7 @@ export const diffFleet = operation({
     const { name } = wanted;
     const { state, sha256 } = writeWanted(wanted);
     const book = await service.addressBook();
-    const servers = book.servers(on);
+    const servers = await book.servers(on);
     const states = (await (await service.existingStates())?.states.current()) ?? [];
     const placed = await placedOn(book, states.find((one) => one.name === name)?.applied ?? []);
     const expected = new Map(Array.from(placed, ([{ label }, sent]) => [label, sent.sha256]));
@@ -197,7 +197,7 @@ export const planFleet = operation({
     const wanted = await stateOf(service, { state: given, prune });
     const { name } = wanted;
     const { state, sha256 } = writeWanted(wanted);
-    const hosts = (await service.addressBook()).select(limits.on);
+    const hosts = await (await service.addressBook()).select(limits.on);
     const refusing = await service.refusals(hosts, await needsOf(service, wanted), caller);
     const { content, digest: contentDigest } = writeContent({
       actions: [[APPLY_STATE, { name, sha256, items: itemsOf(wanted), state }]],
