@@ -74,7 +74,7 @@ export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks
 }
 
 /** What is looked at every second, by what is logged where that fails. */
-function looksOf({ service, files, made, phase, revocations }: ServiceParts, tasks: BackgroundTasks) {
+function looksOf({ service, files, made, phase, options, revocations }: ServiceParts, tasks: BackgroundTasks) {
   const { hasJobs, lookAtBook, lookAtDesk, lookAtNats, watchLogs, endRevoked, listFiles } = tasks;
   const hasHooks = () => existsSync(files.webhooks);
   return {
@@ -82,6 +82,9 @@ function looksOf({ service, files, made, phase, revocations }: ServiceParts, tas
     "what revoked tokens have started was not ended": async () => {
       if (made.runs || made.sessions || made.recordings || hasHooks() || revocations.awaited())
         await endRevoked();
+    },
+    "sessions that began while the clock was ahead were not ended": async () => {
+      if (options.oidc !== undefined) await (await service.signIn())?.endUnbegun();
     },
     "the scheduler did not start": async () => {
       if (hasJobs()) await service.scheduler();

@@ -236,6 +236,18 @@ const LONG_AGO = new Date(0).toISOString();
 /** Whether it was ended, and is kept so that it does not come back. */
 export const isEnded = ({ expires }: Pick<NamedToken, "expires">): boolean => endOf(expires) === 0;
 
+/** By how much a clock may be set back that was right, in milliseconds. */
+export const SKEW_MS = 60_000;
+
+/**
+ * Whether it is a session that begins in the future: the clock of this host was ahead when it began, or is behind. Tokens that are no sessions count
+ * all the same: a host may start with a clock that is years behind.
+ */
+export const isYetToBegin = (
+  { person, created }: Pick<NamedToken, "person" | "created">,
+  now = Date.now(),
+): boolean => person !== undefined && Date.parse(created) > now + SKEW_MS;
+
 /** Whether it is an access token of the provider, which is good for an address with a path; a page has none. */
 export const isBrought = ({ person }: Pick<NamedToken, "person">): boolean =>
   person?.origin !== undefined && new URL(person.origin).pathname !== "/";
@@ -243,8 +255,9 @@ export const isBrought = ({ person }: Pick<NamedToken, "person">): boolean =>
 const noSuchToken = (name: string) => notFound(`no token is named ${printable(name, 64)}`);
 
 /** Whether a token, or one that it replaced, works now. */
-export const worksNow = ({ expires, previous }: NamedToken, now = Date.now()): boolean =>
-  endOf(expires) > now || previous.some(({ until }) => endOf(until) > now);
+export const worksNow = (token: NamedToken, now = Date.now()): boolean =>
+  !isYetToBegin(token, now) &&
+  (endOf(token.expires) > now || token.previous.some(({ until }) => endOf(until) > now));
 
 /** When what ends at `time` does, in milliseconds since 1970; never where there is none. */
 export const endOf = (time: string | undefined) =>

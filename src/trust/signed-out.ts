@@ -4,7 +4,7 @@
  * The promise: what the provider said of a person before that begins no session any more, whether it is a code for a command line, a
  * device, an access token that nobody has brought yet, or a sign-in under way; also after svc was started again. While the file cannot be
  * read, nobody signs in. It has digests and times, no name. It is bounded: where there are too many, what is as old as those that are
- * left out counts for nobody.
+ * left out counts for nobody. What was noted while a clock was ahead keeps nobody out for longer than until the provider has said what time it is.
  */
 import * as v from "valibot";
 import { forbidden } from "../lib/errors";
@@ -76,6 +76,14 @@ export interface SignedOut {
   /** Resolves once it is on disk. @throws `unavailable` where the file cannot be read or written. */
   note(...who: readonly SignedOutOne[]): Promise<void>;
   /**
+   * Lets what was noted for a time that is yet to come, as the clock was ahead, count as noted now.
+   *
+   * @param now by the clock of the provider as far as it is known, in milliseconds since the epoch.
+   * @param ask asks the provider for the time, where there is such a note: a clock that is behind, or was set back, revives no word of before.
+   * @throws `unavailable` where the file cannot be read or written; what `ask` throws.
+   */
+  bound(now: number, ask: () => Promise<number>): Promise<void>;
+  /**
    * @param said.issued when the provider said it, by its clock, in milliseconds since the epoch.
    * @throws `forbidden` for what counts no more; `unavailable` where the file cannot be read.
    */
@@ -108,6 +116,14 @@ export function createSignedOut(place: SignedOutPlace, log: Log, most = MAX_SIGN
       await store.change((list) => {
         for (const one of who) put(list, whoOf(one), one.at);
         forget(list, most);
+      });
+    },
+    async bound(now, ask) {
+      if (!store.entries().some(isYetToCome(now))) return;
+      const right = await ask();
+      await store.change((list) => {
+        for (const { who } of list.entries.filter(isYetToCome(right)))
+          list.replace({ who, at: new Date(right).toISOString() });
       });
     },
     require({ sid, ...who }, { issued, isAccessToken }) {
@@ -154,6 +170,14 @@ function timesOf(entries: readonly SignedOutEntry[]): ReadonlyMap<string, number
   known.set(entries, found);
   return found;
 }
+
+/** By how much clocks may differ, in milliseconds. */
+const SKEW_MS = 60_000;
+
+const isYetToCome =
+  (now: number) =>
+  ({ at }: SignedOutEntry): boolean =>
+    Date.parse(at) > now + SKEW_MS;
 
 /** What was said later may be noted earlier. */
 function put(list: EntryList<SignedOutEntry>, who: string, at: number): void {

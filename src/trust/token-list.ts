@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { SCOPE } from "../core/rights";
 import type { Log } from "../lib/log";
 import type { ConfigFiles } from "../lib/paths";
-import { isEnded, tokenStore } from "./named-tokens";
+import { endOf, isEnded, type NamedToken, SKEW_MS, tokenStore } from "./named-tokens";
 import { oldUntil } from "./rotation";
 import { readTokenUse } from "./token-use";
 
@@ -29,6 +29,8 @@ type ListedToken = v.InferOutput<typeof LISTED_TOKEN>;
 export interface TokenList {
   /** @throws `unavailable` when the file is broken or cannot be read. */
   list(): ListedToken[];
+  /** The names of those that end later than they were made for: the clock of this host was ahead when they were made, replaced or prolonged. */
+  endingLate(now: number): string[];
   /** The day on which the owner's token last came from beyond loopback; null for never. */
   ownerFromElsewhere(): string | null;
 }
@@ -46,6 +48,12 @@ export function createTokenList(files: ConfigFiles, log: Log): TokenList {
         const last_used = day !== undefined && day >= created.slice(0, 10) ? day : null;
         return { name, id, scopes: allows, created, expires, last_used, old_until: oldUntil({ previous }) };
       });
+    },
+    endingLate(now) {
+      const isLate = ({ expires, lifetime_s }: NamedToken) =>
+        lifetime_s !== undefined && endOf(expires) > now + lifetime_s * 1_000 + SKEW_MS;
+      const tokens = store.entries().filter((token) => token.person === undefined && isLate(token));
+      return tokens.map(({ name }) => name);
     },
     ownerFromElsewhere: () => readTokenUse(files.tokenUse).ownerFromElsewhere,
   };

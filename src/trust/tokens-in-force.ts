@@ -9,8 +9,10 @@ import { messageOf } from "../lib/errors";
 import { watchFile } from "../lib/files";
 import type { Log } from "../lib/log";
 import { watchEndedTokens } from "./ended-tokens";
-import { endOf, type NamedToken, type Place, tokenStore } from "./named-tokens";
+import { endOf, isYetToBegin, type NamedToken, type Place, tokenStore } from "./named-tokens";
 import { type GrantOf, sameToken, type TokenDigest } from "./scopes";
+
+const UNBEGUN = "the session began while the clock of this host was another: sign in again";
 
 /** A token as it is looked up. */
 interface TokenEntry {
@@ -18,6 +20,8 @@ interface TokenEntry {
   readonly digest: TokenDigest;
   readonly generated: boolean;
   readonly until: number;
+  /** What it is of. */
+  readonly of: Pick<NamedToken, "person" | "created">;
   /** How it is over once it is that late. */
   readonly how: "has expired" | "was replaced";
 }
@@ -45,7 +49,7 @@ export function watchTokens(place: Place, log: Log, issuer?: string) {
     (sent, fresh) => {
       const found = inForce(fresh).get(keyOf(sent));
       const isIt = found && found.generated === wanted && sameToken(sent, found.digest);
-      return isIt && found.until > Date.now() ? found.grant : undefined;
+      return isIt && found.until > Date.now() && !isYetToBegin(found.of) ? found.grant : undefined;
     };
   return {
     generated: among(true),
@@ -57,7 +61,7 @@ export function watchTokens(place: Place, log: Log, issuer?: string) {
     ended(sent: TokenDigest): string | undefined {
       const found = inForce().get(keyOf(sent));
       if (!found?.generated || !sameToken(sent, found.digest)) return over(sent);
-      if (found.until > Date.now()) return undefined;
+      if (found.until > Date.now()) return isYetToBegin(found.of) ? UNBEGUN : undefined;
       if (found.until === 0) return over(sent) ?? "the session has ended: sign in again";
       return `the token ${found.grant.name} ${found.how} (${new Date(found.until).toISOString()})`;
     },
@@ -91,7 +95,8 @@ function indexed({
     const ends = until === undefined ? {} : { ends: endOf(until) };
     const grant: Grant = { name, scopes, sha256, ...since, ...ends, ...limits };
     const how = nth === 0 ? "has expired" : "was replaced";
-    return [keyOf(digest), { grant, digest, generated, until: endOf(until), how }];
+    const of = { person, created };
+    return [keyOf(digest), { grant, digest, generated, until: endOf(until), of, how }];
   });
 }
 

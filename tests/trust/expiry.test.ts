@@ -16,6 +16,7 @@ import { entryOf } from "../../src/trust/rotation";
 import { digestToken, hexOf } from "../../src/trust/scopes";
 import { newToken } from "../../src/trust/token";
 import { NEW_TOKEN, type NewToken } from "../../src/trust/token-fields";
+import { createTokenList } from "../../src/trust/token-list";
 import { noteTokenUse, readTokenUse } from "../../src/trust/token-use";
 import { watchTokens } from "../../src/trust/tokens-in-force";
 import { post, TOKEN, temporaryFolder, testService, until } from "../support";
@@ -127,6 +128,17 @@ test("answers to a token in its last week say when it ends, other answers do not
   expect([await header(late), await header(TOKEN), await header("wrong-token")]).toEqual([null, null, null]);
   later(2 * DAY_S);
   expect(daysFromNow(await header(late))).toBe(6);
+});
+
+test("a token that was made while the clock was ahead is known by its end, once the clock is right", async () => {
+  await using made = await serving();
+  await made.add({ name: "anna", scope: ["read"], expires_s: DAY_S });
+  const now = Date.now();
+  setSystemTime(new Date(now + 400 * DAY_S * 1_000));
+  await made.add({ name: "bert", scope: ["read"], expires_s: DAY_S });
+  const list = createTokenList(made.files, silentLog);
+  expect(list.endingLate(Date.now())).toEqual([]);
+  expect(list.endingLate(now)).toEqual(["bert"]);
 });
 
 test("the day of its last use is listed, and however often it is used, the file is written once a day", async () => {

@@ -24,6 +24,36 @@ test("a sign-out that a clock far ahead made seem over still counts once the clo
   expect(() => said(1_000)).not.toThrow();
 });
 
+test("a sign-out that was noted while the clock was ahead counts as noted once the provider has said what time it is", async () => {
+  using folder = temporaryFolder();
+  const signedOut = createSignedOut(configFiles(folder.path), silentLog);
+  const now = Date.now();
+  await signedOut.note({ person: personDigest(ANN), at: now + 400 * DAY_MS });
+  const said = (ms: number) =>
+    signedOut.require({ ...ANN, sid: undefined }, { issued: now + ms, isAccessToken: false });
+  expect(() => said(1_000)).toThrow("signed this person out");
+  await signedOut.bound(now, async () => now + 500);
+  expect(() => said(500)).toThrow("signed this person out");
+  expect(() => said(1_000)).not.toThrow();
+});
+
+test("a clock that is behind, or was set back, revives no word of before a sign-out", async () => {
+  using folder = temporaryFolder();
+  const signedOut = createSignedOut(configFiles(folder.path), silentLog);
+  const now = Date.now();
+  await signedOut.note({ person: personDigest(ANN), at: now });
+  let asked = 0;
+  await signedOut.bound(now - 400 * DAY_MS, async () => {
+    asked++;
+    return now;
+  });
+  expect(asked).toBe(1);
+  expect(() =>
+    signedOut.require({ ...ANN, sid: undefined }, { issued: now - 1_000, isAccessToken: false }),
+  ).toThrow("signed this person out");
+  await signedOut.bound(now, () => Promise.reject(new Error("asked without need")));
+});
+
 test("what is over takes no place", async () => {
   using folder = temporaryFolder();
   const signedOut = createSignedOut(configFiles(folder.path), silentLog, 3);

@@ -31,6 +31,8 @@ export interface Access {
   readonly issuer: string;
   /** By how much its clock is before that of this host, in milliseconds, as far as its answers tell; 0 where they do not. */
   aheadMs(): number;
+  /** The time by its clock, asked now, in milliseconds since the epoch. @throws as {@link discovered}. */
+  askedNow(): Promise<number>;
   /** What it shows of itself. @throws an `unavailable` failure where it cannot be reached, or is another issuer than it should be. */
   discovered(): Promise<Metadata>;
   /** The same, with the library and how svc proves who it is. */
@@ -172,6 +174,10 @@ export function createAccess({
     discovered: () => discovered(),
     verified,
     aheadMs: clock.aheadMs,
+    async askedNow() {
+      await discovered(0);
+      return Date.now() + clock.aheadMs();
+    },
     async ready() {
       const [{ oauth }, metadata] = await Promise.all([libraries(), discovered()]);
       const client: oauth.Client = {

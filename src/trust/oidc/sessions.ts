@@ -3,7 +3,7 @@
  * any other.
  *
  * The promise: a session ends when it was not used for the idle time, and at the end of its life however much it is used. The provider
- * and the owner of the host may end it before.
+ * and the owner of the host may end it before. One that began while the clock of this host was ahead is none once the clock is right.
  */
 import { isSameHolder } from "../../core/rights";
 import { busy, forbidden } from "../../lib/errors";
@@ -11,6 +11,7 @@ import type { EntryList, JsonStore } from "../../lib/json-store";
 import {
   isBrought,
   isEnded,
+  isYetToBegin,
   MAX_TOKENS,
   type NamedToken,
   removeTokens,
@@ -200,6 +201,19 @@ export async function prolongSession(
     const end = Math.min(now + idleS * 1_000, Date.parse(found.person.until));
     list.update(name, { expires: new Date(end).toISOString() });
   });
+}
+
+/**
+ * Ends the sessions that began while the clock of this host was ahead: they would live for so much longer.
+ *
+ * @param ask asks the provider for the time, where there seem to be some: it may be this clock that is behind, and then they are good again once
+ *   it is right.
+ * @returns their names. @throws `unavailable` where the file cannot be read or written; what `ask` throws.
+ */
+export async function endUnbegun(store: TokenStore, ask: () => Promise<number>): Promise<string[]> {
+  if (!store.entries().some((one) => isYetToBegin(one))) return [];
+  const now = await ask();
+  return removeTokens(store, (one) => isYetToBegin(one, now));
 }
 
 /** Whose sessions the provider has ended. */

@@ -24,6 +24,7 @@ import { endingByProvider } from "./provider-logout";
 import { createSeal } from "./sealed";
 import {
   beginSession,
+  endUnbegun,
   hadSession,
   type Lifetime,
   type NewSession,
@@ -41,6 +42,8 @@ export interface SessionKeeper {
   readonly resource: { readonly id: string; readonly metadata: string } | undefined;
   /** Lets a session that was used live on. */
   used(grant: Grant): void;
+  /** Ends, for good, sessions that began while the clock of this host was ahead. @throws `unavailable`. */
+  endUnbegun(): Promise<void>;
   /** Whether the provider has ended the session of that name, and that is not on disk yet: it is not in force any more. */
   isEnding(name: string): boolean;
   /**
@@ -176,7 +179,8 @@ export function createSignIn({ provider, publicUrl, agents, store, lifetime, ...
     if (rule) return { person, rule, issued };
     throw refused(person, groups);
   };
-  const begin = beginning({ store, signedOut, lifetime, log, endWorkOf });
+  const bound = () => signedOut.bound(providerNow(), provider.askedNow);
+  const begin = beginning({ store, signedOut, lifetime, log, endWorkOf, bound });
 
   return {
     issuer: provider.issuer,
@@ -193,6 +197,7 @@ export function createSignIn({ provider, publicUrl, agents, store, lifetime, ...
       await begin(admit(owner, owner.issued), announce, { origin: resource?.id, access });
     },
     used: prolonging({ store, lifetime, log }),
+    endUnbegun: endingUnbegun(store, provider),
     isEnding: (name) => ending.has(name),
     async begin(origin, base, waits) {
       const { attempt, address } = await provider.begin(`${base}/oidc/callback`);
@@ -252,13 +257,17 @@ function beginning({
   lifetime,
   log,
   endWorkOf,
-}: Pick<SignInUses, "store" | "signedOut" | "lifetime" | "log" | "endWorkOf">) {
+  bound,
+}: Pick<SignInUses, "store" | "signedOut" | "lifetime" | "log" | "endWorkOf"> & {
+  readonly bound: () => Promise<void>;
+}) {
   return async (
     { person, rule, issued }: AdmittedPerson,
     announce: Announce,
     use: Omit<SessionUse, "still" | "pushOut"> = {},
   ): Promise<ScopedSession> => {
     const still = () => signedOut.require(person, { issued, isAccessToken: use.access !== undefined });
+    await bound();
     still();
     const how = use.access ? "access_token" : use.origin === undefined ? "terminal" : "page";
     await announce(
@@ -276,6 +285,20 @@ function beginning({
       );
     }
     return { ...session, scopes: rule.scopes };
+  };
+}
+
+/** How often the provider is asked for the time at most, in milliseconds, while this clock is behind. */
+const ASK_MS = 60_000;
+
+function endingUnbegun(store: TokenStore, provider: Pick<Provider, "askedNow">): () => Promise<void> {
+  let askedAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    if (performance.now() - askedAt < ASK_MS) return;
+    await endUnbegun(store, () => {
+      askedAt = performance.now();
+      return provider.askedNow();
+    });
   };
 }
 

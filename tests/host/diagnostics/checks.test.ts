@@ -74,6 +74,14 @@ describe("tokens", () => {
     expect(judgeTokens([], "2026-11-13", now)).toMatchObject({ severity: "info" });
   });
 
+  test("that work for longer than they were made for, as the clock was ahead, are named in a warning", () => {
+    expect(judgeTokens([token("anna", 490)], null, now, ["anna"])).toMatchObject({
+      severity: "warn",
+      detail: "works for longer than it was made for, as the clock was ahead: anna",
+      extra: { late: ["anna"] },
+    });
+  });
+
   test("of many, ten are named", () => {
     const many = Array.from({ length: 12 }, (_, nth) => token(`t${nth}`, null));
     expect(judgeTokens(many, null, now).detail).toEndWith("t8, t9 and 2 more");

@@ -94,7 +94,7 @@ export const host = (different: Partial<Host> = {}): Host => ({
   desktop: async () => DESKTOP,
   existingAudit: async () => LOG,
   secrets: async () => ({ list: () => [], faults: async () => [] }),
-  tokens: async () => ({ list: () => [], ownerFromElsewhere: () => null }),
+  tokens: async () => ({ list: () => [], endingLate: () => [], ownerFromElsewhere: () => null }),
   signIn: async () => null,
   rest: async () => ({ server: null }),
   probeWebRtc: async () => "0.0.0",

@@ -4,6 +4,7 @@ import { check, fine, warning } from "../check";
 interface Uses {
   tokens(): Promise<{
     list(): ReadonlyArray<{ readonly name: string; readonly expires: string | null }>;
+    endingLate(now: number): readonly string[];
     ownerFromElsewhere(): string | null;
   }>;
 }
@@ -19,19 +20,24 @@ const MAX_NAMED = 10;
 export const tokens = check({
   name: "tokens",
   summary:
-    "A warning where a named token never expires, has expired or does so within a week, or the owner's token was used over the network within a week",
+    "A warning where a named token never expires, has expired or does so within a week, works for longer than it was made for, or the owner's token was used over the network within a week",
   advice: ["svc token list", "mend tokens.json, or restore it from a backup"],
   async run(service: Uses) {
     const found = await service.tokens();
-    return judgeTokens(found.list(), found.ownerFromElsewhere(), Date.now());
+    const now = Date.now();
+    return judgeTokens(found.list(), found.ownerFromElsewhere(), now, found.endingLate(now));
   },
 });
 
-/** @param ownerFromElsewhere the day on which the owner's token was last used over the network; null for never. */
+/**
+ * @param late the names of those that end later than they were made for.
+ * @param ownerFromElsewhere the day on which the owner's token was last used over the network; null for never.
+ */
 export function judgeTokens(
   all: ReadonlyArray<{ readonly name: string; readonly expires: string | null }>,
   ownerFromElsewhere: string | null,
   now: number,
+  late: readonly string[] = [],
 ) {
   const endsBy = (time: number) => (one: { readonly expires: string | null }) =>
     one.expires !== null && Date.parse(one.expires) <= time;
@@ -48,6 +54,10 @@ export function judgeTokens(
       "give that machine a token of its own (svc token add NAME --scope …), then svc token rotate",
     ]);
   }
+  if (late.length > 0) {
+    const advice = "svc token rotate NAME where it is still needed, else svc token remove NAME";
+    problems.push([`works for longer than it was made for, as the clock was ahead: ${named(late)}`, advice]);
+  }
   if (ending.length > 0) {
     const advice = "svc token rotate NAME --overlap 24h; a desk: svc admin rotate LABEL";
     problems.push([`expires within a week: ${named(ending)}`, advice]);
@@ -60,7 +70,8 @@ export function judgeTokens(
     const advice = "svc token rotate NAME --expires 90d --overlap 24h";
     problems.push([`without expiry: ${named(endless)}`, advice]);
   }
-  const extra = { count: all.length, expired, ending, endless, owner_from_elsewhere: ownerFromElsewhere };
+  const lists = { expired, ending, endless, late };
+  const extra = { count: all.length, ...lists, owner_from_elsewhere: ownerFromElsewhere };
   if (problems.length === 0) return fine(`named tokens: ${all.length}`, extra);
   const [details, advice] = [problems.map(([detail]) => detail), problems.map(([, what]) => what)];
   return warning(details.join("; "), advice, extra);
