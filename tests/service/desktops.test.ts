@@ -5,7 +5,7 @@ import type { Desktop } from "../../src/host/desktop/desktop";
 import { MARK } from "../../src/host/desktops/keeper";
 import { createNamedDesktops } from "../../src/service/desktops";
 import type { ServiceParts } from "../../src/service/parts";
-import { post, serveSource, testWith, until } from "../support";
+import { post, runToEnd, SOURCE, serveSource, testWith, until } from "../support";
 
 testWith("Xvfb", "openbox")(
   "a process beside the server lets go of a desktop that was started again, and enters the new one",
@@ -34,6 +34,22 @@ testWith("Xvfb", "openbox")(
     expect([second === first, left.length]).toEqual([false, 1]);
     await desktops.stop();
     expect(new Set(left).size).toBe(2);
+  },
+);
+
+testWith("Xvfb", "openbox")(
+  "`svc diagnose` beside the server says what the desktops of the server may hold, and which holds most",
+  async () => {
+    const user = process.getuid?.() === 0 ? ["--desktop-user", "root"] : [];
+    const env = { ...process.env, DISPLAY: "" };
+    await using host = await serveSource(["--desktop-disk", "64MiB", ...user], { env });
+    const found = async () => {
+      const command = ["diagnose", "--only", "desktops", "--config-dir", host.configDir];
+      return (await runToEnd([...SOURCE, ...command], { env })).stdout;
+    };
+    expect(await found()).toContain("each holds at most 64 MiB of files");
+    await host.call("/desktops/start", post({ name: "orders" }));
+    expect(await found()).toContain("most has orders");
   },
 );
 

@@ -37,7 +37,7 @@ export const listDesktops = operation({
   async run(service: Uses) {
     const all = await service.desktops();
     const desktops = all.list();
-    return { desktops, count: desktops.length, most: all.most };
+    return { desktops, count: desktops.length, most: all.most, disk_limit_bytes: all.diskLimit };
   },
 });
 

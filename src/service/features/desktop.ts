@@ -26,6 +26,7 @@ import type { ScreenPeers } from "../../host/peers/screen-peers";
 import type { RunView } from "../../host/runs/types";
 import { forbidden } from "../../lib/errors";
 import type { KeptRun } from "../../wire/screen/black-box";
+import type { DesktopView } from "../../wire/screen/desktop-view";
 import type { CreateDesktopOn, NamedDesktops } from "../desktops";
 import type { ServiceParts } from "../parts";
 
@@ -35,7 +36,7 @@ interface DesktopTools {
   readonly uses: readonly string[] | null;
   readonly missing: readonly MissingTool[];
   readonly hasBus: boolean;
-  /** What their folders may hold, and those that run hold; null for a process beside a server, which alone knows. */
+  /** What their folders may hold, and those that run hold; null where a server that alone knows does not say. */
   readonly disk: {
     readonly limit: Desktops["diskLimit"];
     readonly used: ReadonlyArray<{ readonly name: string; readonly used_bytes: number }>;
@@ -94,17 +95,28 @@ export interface DesktopFeatures {
 
 /** What this host has for desktops on demand. */
 async function toolsOf(
-  { isBeside }: Pick<ServiceParts, "isBeside">,
+  { isBeside, configDir }: Pick<ServiceParts, "isBeside" | "configDir">,
   desktops: () => Promise<Desktops>,
 ): Promise<DesktopTools> {
   const found = (await import("../../host/desktops/tools")).findTools(process.env);
   if ("missing" in found) return { uses: null, missing: found.missing, hasBus: false, disk: null };
   const uses = [found.server.program, found.manager.program];
   const tools = { uses, missing: [], hasBus: found.bus !== null };
-  if (isBeside) return { ...tools, disk: null };
-  const all = await desktops();
-  const used = all.list().flatMap(({ name, disk }) => (disk ? [{ name, used_bytes: disk.used_bytes }] : []));
-  return { ...tools, disk: { limit: all.diskLimit, used } };
+  const held = (limit: number | null, all: readonly DesktopView[]): DesktopTools => {
+    const used = all.flatMap(({ name, disk }) => (disk ? [{ name, used_bytes: disk.used_bytes }] : []));
+    return { ...tools, disk: { limit, used } };
+  };
+  if (!isBeside) {
+    const all = await desktops();
+    return held(all.diskLimit, all.list());
+  }
+  const [{ askOwner }, { listDesktops }] = await Promise.all([
+    import("../../client/owner"),
+    import("../../host/desktops/operations"),
+  ]);
+  const asked = await askOwner(configDir, listDesktops, {}).catch(() => undefined);
+  const limit = asked?.answer.disk_limit_bytes;
+  return asked && limit !== undefined ? held(limit, asked.answer.desktops) : { ...tools, disk: null };
 }
 
 export function desktopFeatures(shared: ServiceParts): DesktopFeatures {

@@ -74,7 +74,13 @@ export const desktopsEndpoint = endpoint({
   name: "desktops.list",
   http: { method: "GET", path: "/desktops" },
   input: v.strictObject({}),
-  output: v.object({ desktops: v.array(DESKTOP_VIEW), count: v.number(), most: v.number() }),
+  output: v.object({
+    desktops: v.array(DESKTOP_VIEW),
+    count: v.number(),
+    most: v.number(),
+    /** What the folders of each may hold; null where nothing bounds it. Hosts with an earlier svc say nothing of it. */
+    disk_limit_bytes: v.optional(v.nullable(v.number())),
+  }),
 });
 
 const PLACE = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65_535));
