@@ -150,7 +150,7 @@ async function killed(): Promise<Figure> {
   while (sum(left()) > 0 && performance.now() < end) await Bun.sleep(100);
   // As the next start does: one that dies while it makes its folder leaves that.
   const keeper = JSON.stringify(join(import.meta.dir, "../src/host/desktops/keeper"));
-  await Bun.spawn([process.execPath, "-e", `(await import(${keeper})).sweep()`], { env }).exited;
+  await Bun.spawn([process.execPath, "-e", `await (await import(${keeper})).sweep()`], { env }).exited;
   const found = left();
   if (sum(found) === 0) rmSync(folder, { recursive: true });
   const named = Object.entries(found).map(([what, count]) => `${count} ${what}`);

@@ -98,11 +98,17 @@ function parse(text: string, form: RegExp, factors: Readonly<Record<string, numb
   return factor && Number(count) * factor;
 }
 
-/** The largest of these that a size reaches is its unit. */
-const BINARY = Object.entries({ TiB: 2 ** 40, GiB: 2 ** 30, MiB: 2 ** 20, KiB: 2 ** 10 });
+const BINARY = Object.entries({ B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 });
 
 /** `bytes` for a person, to a tenth: `2 GiB`, `1.5 MiB`, `12 B`. */
-export function sizeText(bytes: number): string {
-  const [unit, factor] = BINARY.find(([, one]) => bytes >= one) ?? ["B", 1];
-  return `${Math.round((bytes / factor) * 10) / 10} ${unit}`;
+export const sizeText = (bytes: number): string => sizeBy(Math.round, bytes);
+
+/** The same for what is more than a limit: it is rounded up, and so not to the limit. */
+export const sizeTextUp = (bytes: number): string => sizeBy(Math.ceil, bytes);
+
+function sizeBy(rounded: (tenths: number) => number, bytes: number): string {
+  const sizes = BINARY.map(([unit, factor]) => [rounded((bytes / factor) * 10) / 10, unit] as const);
+  // The smallest unit of which it has, as it is written, fewer than the next one is.
+  const [size, unit] = sizes.find(([count]) => count < 1_024) ?? sizes.at(-1) ?? [bytes, "B"];
+  return `${size} ${unit}`;
 }

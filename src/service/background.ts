@@ -64,7 +64,7 @@ export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks
   // One that fails keeps no server from starting: whoever is to mend the file may have no other way to this host.
   await look({ ...first, ...looks });
   // Of a svc that was killed.
-  if (process.platform === "linux") (await import("../host/desktops/keeper")).sweep();
+  if (process.platform === "linux") await (await import("../host/desktops/keeper")).sweep();
   if (options.black_box !== undefined || existsSync(files.blackBox)) (await service.blackBox()).start();
   await watchScreens(shared);
   // Once the webhooks take events.

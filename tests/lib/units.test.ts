@@ -5,6 +5,7 @@ import {
   parseAgo,
   parseDuration,
   sizeText,
+  sizeTextUp,
   typedDuration,
 } from "../../src/lib/units";
 
@@ -80,6 +81,14 @@ test.each([
   [16 * 2 ** 20, "16 MiB"],
   [2 ** 31, "2 GiB"],
   [3 * 2 ** 40, "3 TiB"],
+  [2 ** 20 - 1, "1 MiB"],
+  [2 ** 30 - 1, "1 GiB"],
+  [2 ** 50, "1024 TiB"],
 ])("%p bytes are %p", (size, text) => {
   expect(sizeText(size)).toBe(text);
+});
+
+test("what is more than a limit is not written as the limit", () => {
+  expect(sizeTextUp(16 * 2 ** 20 + 4_096)).toBe("16.1 MiB");
+  expect(sizeTextUp(16 * 2 ** 20)).toBe("16 MiB");
 });

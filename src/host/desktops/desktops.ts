@@ -27,9 +27,9 @@ import { printable } from "../../lib/sanitize";
 import type { DesktopView } from "../../wire/screen/desktop-view";
 import type { Desktop } from "../desktop/desktop";
 import type { ProgramSession } from "../desktop/programs";
-import type { Account } from "./account";
+import { type Account, asUser } from "./account";
 import type { Disks, FullDisk } from "./disk";
-import { startDisplay } from "./display";
+import { type Display, startDisplay } from "./display";
 import { aboutOf, type Entry, type Live, type OpenDesktop, openOf, requireSame, viewOf } from "./entry";
 import { desktopEnded, desktopFull, desktopStarted } from "./events";
 import { createKeeper, type Keeper } from "./keeper";
@@ -114,7 +114,7 @@ export function createDesktops(parts: DesktopsParts): Desktops {
 class DesktopList implements Desktops {
   readonly most: number;
   readonly #entries = new Map<string, Entry>();
-  #keeper: Keeper | undefined;
+  #keeper: Promise<Keeper> | undefined;
   #count = 0;
 
   constructor(private readonly parts: DesktopsParts) {
@@ -181,8 +181,9 @@ class DesktopList implements Desktops {
     await Promise.all(
       Array.from(this.#entries.values(), (entry) => this.#end(entry, unavailable("svc stops"))),
     );
-    this.#keeper?.leave();
+    const keeper = this.#keeper;
     this.#keeper = undefined;
+    (await keeper?.catch(() => undefined))?.leave();
   }
 
   #running(name: string): { readonly entry: Entry; readonly live: Live } {
@@ -259,20 +260,29 @@ class DesktopList implements Desktops {
     const { env, disks } = this.parts;
     const tools = this.parts.tools(settings.session);
     const account = await this.parts.account();
-    this.#keeper ??= createKeeper();
-    this.#count++;
-    const folder = join(this.#keeper.folder, `${this.#count}`);
+    const keeper = await this.#keeperOf();
+    const nth = ++this.#count;
+    const folder = join(keeper.folder, `${nth}`);
     const bound = this.parts.memory;
-    const memory = bound?.groups.make(this.#count, bound.bytes);
+    const memory = bound?.groups.make(nth, bound.bytes);
     try {
       const display = await startDisplay(settings, { folder, tools, account, memory, disks, env, signal });
       const lockFile = join(folder, "input.lock");
       const desktop = await this.parts.createDesktop({ ...display, as: display.asIts }, lockFile);
       return { display, desktop, folder, lockFile, memory, gone: new AbortController() };
     } catch (error) {
-      await this.#sweep(folder, memory);
+      await this.#sweep(folder, memory, (command) => asUser(account, command));
       throw error;
     }
+  }
+
+  /** Made once; again where it could not be made. */
+  #keeperOf(): Promise<Keeper> {
+    this.#keeper ??= createKeeper().catch((error) => {
+      this.#keeper = undefined;
+      throw error;
+    });
+    return this.#keeper;
   }
 
   /** A program of it has ended, and not because svc ends it. */
@@ -326,19 +336,20 @@ class DesktopList implements Desktops {
     entry.isKnown = false;
   }
 
-  async #close({ desktop, folder, memory, gone }: Live, reason: Failure): Promise<void> {
+  async #close({ desktop, display, folder, memory, gone }: Live, reason: Failure): Promise<void> {
     const { log } = this.parts;
     gone.abort(reason);
     await desktop
       .stop()
       .catch((error) => log.warn(`a desktop did not end as it should: ${messageOf(error)}`));
-    await this.#sweep(folder, memory);
+    await this.#sweep(folder, memory, display.asIts);
   }
 
   /** Ends all processes of a desktop, and removes what it had. Never throws. */
-  async #sweep(folder: string, memory: MemoryGroup | undefined): Promise<void> {
-    const left = (error: unknown) => this.parts.log.warn(`a desktop left processes: ${messageOf(error)}`);
-    await this.#keeper?.end(folder).catch(left);
+  async #sweep(folder: string, memory: MemoryGroup | undefined, as: Display["asIts"]): Promise<void> {
+    const left = (error: unknown) =>
+      this.parts.log.warn(`a desktop has ended and left something: ${messageOf(error)}`);
+    await this.#keeper?.then((keeper) => keeper.end(folder, as)).catch(left);
     await memory?.end().catch(left);
   }
 }

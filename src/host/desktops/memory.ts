@@ -17,6 +17,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { isAlive } from "../../lib/alive";
 import { messageOf, systemCode, unavailable } from "../../lib/errors";
+import { orElse } from "../../lib/or-else";
 
 /** The folders of groups that svc makes, with its process id. */
 const NAME = /^svc-desktop-(\d+)-\d+$/;
@@ -140,8 +141,7 @@ function groupAt(group: string, files: Files, limit_bytes: number): MemoryGroup 
         for (const pid of left) kill(pid);
         await Bun.sleep(LOOK_MS);
       }
-      // Those below first.
-      for (const one of groups().reverse()) rmdirSync(one);
+      removeAll(group);
     },
   };
 }
@@ -149,8 +149,21 @@ function groupAt(group: string, files: Files, limit_bytes: number): MemoryGroup 
 /** A group, where it is there, and those that its programs have made below, each after the one that it is in. */
 function withBelow(group: string): string[] {
   if (!existsSync(group)) return [];
-  const below = readdirSync(group, { withFileTypes: true }).filter((one) => one.isDirectory());
-  return [group, ...below.flatMap(({ name }) => withBelow(join(group, name)))];
+  // One that is empty may go at any time.
+  const below = orElse(() => readdirSync(group, { withFileTypes: true }), []);
+  const folders = below.filter((one) => one.isDirectory());
+  return [group, ...folders.flatMap(({ name }) => withBelow(join(group, name)))];
+}
+
+/** Removes a group and those below, which go first. @throws the system error where one has a process. */
+function removeAll(group: string): void {
+  for (const one of withBelow(group).reverse()) {
+    try {
+      rmdirSync(one);
+    } catch (error) {
+      if (systemCode(error) !== "ENOENT") throw error;
+    }
+  }
 }
 
 /** The group of this process. @throws `unavailable` where there is none whose memory svc may divide. */
@@ -248,7 +261,7 @@ function sweep(folder: string): void {
     const [, pid] = NAME.exec(name) ?? [];
     if (pid === undefined || isAlive(Number(pid))) continue;
     try {
-      rmdirSync(join(folder, name));
+      removeAll(join(folder, name));
     } catch {
       // The next one removes it.
     }

@@ -428,7 +428,7 @@ test("what another user makes in the folder of temporary files stays as it is wh
   mkdirSync(target);
   symlinkSync(target, link);
   try {
-    sweep();
+    await sweep();
     expect(existsSync(link)).toBe(true);
     expect(existsSync(target)).toBe(true);
   } finally {
@@ -440,7 +440,7 @@ test("a folder of a process that died before it had locked it is swept, one of a
   const [dead, alive] = [await deadProcess(), process.pid].map((pid) =>
     mkdtempSync(join(tmpdir(), `svc-desktops.${pid}.`)),
   ) as [string, string];
-  sweep();
+  await sweep();
   expect([existsSync(dead), existsSync(alive)]).toEqual([false, true]);
   rmSync(alive, { recursive: true });
 });

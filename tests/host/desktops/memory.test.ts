@@ -139,11 +139,11 @@ describe("cgroups 2", () => {
     );
   });
 
-  test("groups of processes that are dead are removed", () => {
+  test("groups of processes that are dead are removed, and those that their programs have made below", () => {
     using folder = temporaryFolder();
     const { proc, own } = versionTwo(folder.path, [process.pid]);
     // No process has that id (proc(5), pid_max).
-    mkdirSync(join(own, "svc-desktop-4194305-1"));
+    mkdirSync(join(own, "svc-desktop-4194305-1/below/below"), { recursive: true });
     createMemoryGroups(proc).make(7, 64 * MIB);
     expect(readdirSync(own)).not.toContain("svc-desktop-4194305-1");
   });
