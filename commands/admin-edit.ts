@@ -6,7 +6,7 @@ import { shownTable } from "../src/cli/shown-table";
 import { view } from "../src/cli/view";
 import { field, fileContent } from "../src/core/fields";
 import { editHosts, editText, requireSameHosts } from "../src/desk/fleet/operations/edit";
-import { badInput, Failure, unavailable } from "../src/lib/errors";
+import { badInput, Failure, type FailureCode, unavailable } from "../src/lib/errors";
 import { orElse } from "../src/lib/or-else";
 import { printable } from "../src/lib/sanitize";
 import { spawn } from "../src/lib/spawn";
@@ -80,7 +80,10 @@ function removeKept(text: string): void {
 
 /** Whether `error` says that nothing was stored; what else went wrong may have come afterwards. */
 const isRefusal = (error: unknown): boolean =>
-  error instanceof Failure && error.code !== "unavailable" && error.code !== "timeout";
+  error instanceof Failure && !UNCERTAIN.includes(error.code);
+
+/** Codes of failures after which the change may have been stored, or be stored yet. */
+const UNCERTAIN: readonly FailureCode[] = ["unavailable", "timeout", "cancelled"];
 
 /** Whether the file has that text, or is not there any more. */
 function isAsItWas(path: string, text: string): boolean {

@@ -218,12 +218,33 @@ describe("desktops on demand:", () => {
       post({ using: "-svc locator", value: 'textbox "Customer"' }),
     );
     expect(found.status).toBe(200);
-    expect((await bodyOf<{ count: number }>(host.call("/desktops"))).count).toBe(1);
+    const { desktops } = await bodyOf<{ desktops: Array<{ name: string }> }>(host.call("/desktops"));
+    expect(desktops).toHaveLength(1);
     await host.call(session, { method: "DELETE" });
     await until(
       "the desktop to end",
       async () => (await bodyOf<{ count: number }>(host.call("/desktops"))).count === 0,
     );
+  });
+
+  testWith(...NEEDED)("each command of a WebDriver session says that its desktop has ended", async () => {
+    await using host = await serve();
+    const alwaysMatch = { "svc:desktop": "orders" };
+    const made = await host.call("/webdriver/session", post({ capabilities: { alwaysMatch } }));
+    const { value } = await bodyOf<{ value: { sessionId: string } }>(made);
+    await host.call("/desktops/stop", post({ name: "orders" }));
+    const asked = await host.call(`/webdriver/session/${value.sessionId}/screenshot`);
+    expect([asked.status, await bodyOf(asked)]).toEqual([
+      404,
+      {
+        value: expect.objectContaining({
+          error: "no such window",
+          message: expect.stringMatching(/^the desktop of this session has ended: /),
+        }),
+      },
+    ]);
+    const ended = await host.call(`/webdriver/session/${value.sessionId}`, { method: "DELETE" });
+    expect(ended.status).toBe(200);
   });
 
   testWith(...NEEDED)(

@@ -152,7 +152,10 @@ export async function becomeDesk(
     for (const [name, file] of next) if (name !== GENERATION) file.commit();
     // Until then the folder is one that misses its book.
     if (!hasBook) {
-      if (existsSync(adminHosts)) moveAway(adminHosts, `${adminHosts}.bak.${stamp}`);
+      if (existsSync(adminHosts)) {
+        backups[bookName] = `${bookName}.bak.${stamp}`;
+        moveAway(adminHosts, join(configDir, backups[bookName]));
+      }
       await unlistFile(configDir, bookName);
     }
     // It says that a standby has taken over, and so that all of it is there.

@@ -5,6 +5,7 @@ import { renameSync } from "node:fs";
 import { conflict } from "../../lib/errors";
 import { isMissing, syncFolder } from "../../lib/files";
 import { unlistFile } from "../../lib/folder-files";
+import { listedFiles } from "../../lib/format";
 import { isLocked } from "../../lib/lock";
 import { configFiles } from "../../lib/paths";
 import { pathOf } from "../../lib/trust-files";
@@ -25,7 +26,9 @@ export async function setFileAside(configDir: string, name: string): Promise<str
   if (isDatabase && isLocked(configFiles(configDir).serveLock))
     throw conflict(`file: a server runs on ${configDir} and uses ${name}: stop it first`);
   const ending = `.broken-${new Date().toISOString().replaceAll(":", "")}`;
-  const before = BEFORE[name];
+  // Where the database was never there, what an earlier svc had is the good one.
+  const isHere = !isMissing(pathOf(configDir, name)) || listedFiles(configDir).includes(name);
+  const before = isHere ? BEFORE[name] : undefined;
   // What would count without the file goes first: cut off in between, that one is still there.
   const parts: Array<readonly [of: string, beside: string]> = [
     ...(before === undefined ? [] : [[before, ""] as const]),

@@ -170,11 +170,14 @@ function createSession(peer: PeerConnection, owner: SessionEvents): ConnectedSes
   let sentUnacknowledged = false;
   let closing = false;
 
-  /** Whether the network has ended it, which ends its channels too. */
-  let isCut = false;
-  peer.onIceStateChange((state) => {
-    isCut ||= state === "disconnected" || state === "failed";
-  });
+  /** Whether the network has ended it, which ends its channels too. It may be asked before the word of that has come. */
+  let wasCut = false;
+  const noteState = (state: string) => {
+    wasCut ||= state === "disconnected" || state === "failed";
+    return wasCut;
+  };
+  peer.onIceStateChange(noteState);
+  const isCut = () => noteState(peer.iceState());
   const gone = () => {
     if (!closing) owner.closed(PEER_GONE);
   };
@@ -182,7 +185,7 @@ function createSession(peer: PeerConnection, owner: SessionEvents): ConnectedSes
     if (state === "connected") owner.open();
     if (closing || !["closed", "failed", "disconnected"].includes(state)) return;
     // A peer that parts closes the channel of a screen too: which of the two is seen first, is chance.
-    if (isScreen && !isCut) setTimeout(gone, PARTING_MS);
+    if (isScreen && !isCut()) setTimeout(gone, PARTING_MS);
     else gone();
   });
   // Only the answering side accepts files: `answer` replaces this.
@@ -202,7 +205,7 @@ function createSession(peer: PeerConnection, owner: SessionEvents): ConnectedSes
 
   const join = (channel: DataChannel, socket: Socket, role: keyof typeof MAX_UNREAD_BYTES) =>
     joinScreen(channel, socket, MAX_UNREAD_BYTES[role], (reason) => {
-      if (!closing) owner.closed(isCut && reason === CHANNEL_CLOSED ? PEER_GONE : reason);
+      if (!closing) owner.closed(isCut() && reason === CHANNEL_CLOSED ? PEER_GONE : reason);
     });
   const answerTo = async (sdp: string, isSvc: boolean) => {
     const look = takeRemote(peer, isSvc ? leaveHandshake(sdp) : sdp, "offer");

@@ -30,7 +30,7 @@ import { tryLock } from "../../../src/lib/lock";
 import type { Log } from "../../../src/lib/log";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
-import { temporaryFolder, testServer, testService } from "../../support";
+import { movableClock, temporaryFolder, testServer, testService } from "../../support";
 import { bookPaths, host } from "./support";
 
 const open = (folder: string, log: Log = silentLog) => createAddressBook(bookPaths(folder), log);
@@ -248,6 +248,30 @@ test("set aside, the database takes a file of an earlier svc with it: no host of
     "admin_hosts.db.broken",
   ]);
   expect(labels(open(folder.path))).toEqual([]);
+});
+
+test("set aside where it never was, the database leaves the book of an earlier svc where it is", async () => {
+  using folder = earlier();
+  expect(await setFileAside(folder.path, "admin_hosts.db")).toEqual([]);
+  expect(labels(open(folder.path))).toEqual(["a", "b"]);
+});
+
+test("a file that comes later while the database cannot be read is reported once it can be", async () => {
+  using folder = earlier();
+  using clock = movableClock();
+  const { file, former } = bookPaths(folder.path);
+  const warnings: string[] = [];
+  const book = open(folder.path, { ...silentLog, warn: (text) => void warnings.push(text) });
+  await book.takeOver();
+  writeFileSync(former, JSON.stringify({ hosts: [host("z")] }));
+  using db = new Database(file);
+  const head = db.query("SELECT revision FROM book").get() as { readonly revision: number };
+  db.run("UPDATE book SET revision = 'broken'");
+  await expect(book.takeOver()).rejects.toThrow("admin_hosts.db is not an address book");
+  db.query("UPDATE book SET revision = ?").run(head.revision);
+  clock.advance(61_000);
+  await book.takeOver();
+  expect(warnings).toEqual([expect.stringContaining("admin_hosts.json is not read any more")]);
 });
 
 test("another file that comes later is not read, stays as it is, and is reported once", async () => {

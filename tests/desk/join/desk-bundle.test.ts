@@ -53,6 +53,15 @@ test("a desk is replaced only where that is asked for, and its files are kept", 
   expect(readFileSync(deskKey, "utf8")).toBe(bundle.files.desk_key);
 });
 
+test("an empty database that gives way is named among the backups", async () => {
+  await using desk = await tlsServer();
+  await joinString(desk);
+  await using other = testService();
+  writeFileSync(configFiles(other.configDir).adminHosts, "");
+  const { backups } = await take(other, await bundleOf(desk));
+  expect(existsSync(`${other.configDir}/${backups["admin_hosts.db"]}`)).toBe(true);
+});
+
 test("a desk that is replaced has the one address book or the other at any time, and a backup of its own", async () => {
   await using desk = await tlsServer();
   await joinString(desk);

@@ -1,6 +1,7 @@
 /** What a host takes for the content of a job. */
 import { expect, test } from "bun:test";
 import { readContent, writeContent } from "../../../src/wire/job/content";
+import { usedMs } from "../../support";
 
 const { content } = writeContent({
   actions: [["AC_sleep", [0]]],
@@ -20,12 +21,12 @@ test("a content is read as it was written, and one that escapes the bounds on a 
 
 test("the first fault of a content is named, and the others are not looked for", () => {
   const numbers = Array.from({ length: 60_000 }, () => 0).join();
-  const began = performance.now();
+  const began = usedMs();
   expect(() => readContent(content.replace('"commands":["AC_sleep"]', `"commands":[${numbers}]`))).toThrow(
     "content: expected that of a job (commands.0)",
   );
   // Each of them would be described.
-  expect(performance.now() - began).toBeLessThan(200);
+  expect(usedMs() - began).toBeLessThan(200);
 });
 
 test("far too many files are counted, and no name of theirs is looked at", () => {

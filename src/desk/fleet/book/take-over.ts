@@ -103,8 +103,8 @@ export function createTakeOver(
     const stamp = fileStamp(former);
     if (stamp === "" || (stamp === refused?.stamp && performance.now() < refused.until)) return;
     if (!database()) await prepare();
-    // One that is broken is tried again once it is another.
-    refused = { stamp, until: Number.POSITIVE_INFINITY };
+    // One that is broken is tried again once it is another. Where there is a database, it is that which cannot be read.
+    refused = { stamp, until: database() ? performance.now() + RETRY_MS : Number.POSITIVE_INFINITY };
     current();
     refused = { stamp, until: performance.now() + RETRY_MS };
     const isOther = await withLock(lock, async () => {

@@ -32,6 +32,8 @@ export interface SessionDesktop {
   readonly name: string;
   readonly desktop: Desktop;
   readonly session: ProgramSession;
+  /** Aborted once it has ended, with the reason. */
+  readonly lost: AbortSignal;
 }
 
 /** A session, as commands use it. */

@@ -106,12 +106,14 @@ export function createWebdriver(service: WebdriverUses): Webdriver {
     const look = { desktop: desktop.turnsOf(requesterOf(caller)), session, caller };
     const call: Call = { look, execute: (what) => service.execute(what, caller, session.desktop?.name) };
     const { operation } = found.command;
-    return callOperation(
-      call,
-      operation,
-      fieldsOf(operation, found.pattern.exec(path)?.groups, body),
-      caller,
-    );
+    requireDesktop(session);
+    try {
+      const fields = fieldsOf(operation, found.pattern.exec(path)?.groups, body);
+      return await callOperation(call, operation, fields, caller);
+    } catch (error) {
+      requireDesktop(session);
+      throw error;
+    }
   };
 
   return {
@@ -131,6 +133,12 @@ export function createWebdriver(service: WebdriverUses): Webdriver {
       await sessions.stop();
     },
   };
+}
+
+/** @throws `no such window` once the desktop of the session has ended. */
+function requireDesktop({ desktop }: Session): void {
+  if (desktop?.lost.aborted)
+    throw failing("no such window", `the desktop of this session has ended: ${messageOf(desktop.lost.reason)}`);
 }
 
 /** The fields that a command knows, of its path and body: clients send others as well. */
