@@ -238,6 +238,8 @@ export async function sweep(): Promise<void> {
         removeDisplay(pid);
         process.kill(pid, "SIGKILL");
       }
+      // Root does not know whose the mounts are.
+      if (process.getuid?.() !== 0) await unmount(folder, (command) => command);
       await remove(folder);
     } catch {
       // Another process removes it at the same time.

@@ -42,8 +42,6 @@ export interface SessionKeeper {
   readonly resource: { readonly id: string; readonly metadata: string } | undefined;
   /** Lets a session that was used live on. */
   used(grant: Grant): void;
-  /** Ends, for good, sessions that began while the clock of this host was ahead. @throws `unavailable`. */
-  endUnbegun(): Promise<void>;
   /** Whether the provider has ended the session of that name, and that is not on disk yet: it is not in force any more. */
   isEnding(name: string): boolean;
   /**
@@ -82,6 +80,8 @@ export type SignInEnd =
 type ScopedSession = NewSession & { readonly scopes: readonly string[] };
 
 export interface SignIn extends SessionKeeper {
+  /** Ends, for good, sessions that began while the clock of this host was ahead. @throws `unavailable`. */
+  endUnbegun(): Promise<void>;
   readonly provider: Pick<Provider, "issuer" | "metadata" | "endAddress" | "aheadMs">;
   /** The address of this server in browsers, as it was given; undefined for that of each request. */
   readonly publicUrl: string | undefined;
