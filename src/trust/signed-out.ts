@@ -142,16 +142,15 @@ export function createSignedOut(place: SignedOutPlace, log: Log, most = MAX_SIGN
  * Notes that what the provider has said until now of persons begins no session any more.
  *
  * @param names of their sessions, or of themselves; no other name has anything noted.
- * @param aheadMs by how much the clock of the provider is before that of this host, in milliseconds, as far as that is known.
+ * @param at the time by the clock of the provider, as far as that is known, in milliseconds since the epoch.
  * @throws `unavailable` where the file cannot be read or written.
  */
 export async function notePersons(
   place: SignedOutPlace,
   log: Log,
   names: readonly string[],
-  aheadMs = 0,
+  at = Date.now(),
 ): Promise<void> {
-  const at = Date.now() + aheadMs;
   const persons = new Set(names.flatMap((name) => digestIn(name) ?? []));
   await createSignedOut(place, log).note(...[...persons].map((person) => ({ person, at })));
 }

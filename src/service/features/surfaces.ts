@@ -195,7 +195,7 @@ function signInFeatures(
       ]);
       const signIn = await shared.service.signIn();
       // Where that cannot be noted, the session ends all the same.
-      const unnoted = await notePersons(files, log, [name], signIn?.provider.aheadMs()).then(
+      const unnoted = await notePersons(files, log, [name], await signIn?.now()).then(
         () => undefined,
         (error: unknown) => ({ error }),
       );

@@ -31,7 +31,7 @@ export interface Access {
   readonly issuer: string;
   /** By how much its clock is before that of this host, in milliseconds, as far as its answers tell; 0 where they do not. */
   aheadMs(): number;
-  /** The time by its clock, asked now, in milliseconds since the epoch. @throws as {@link discovered}. */
+  /** The time by its clock, asked now, in milliseconds since the epoch. @throws an `unavailable` failure where it cannot be reached. */
   askedNow(): Promise<number>;
   /** What it shows of itself. @throws an `unavailable` failure where it cannot be reached, or is another issuer than it should be. */
   discovered(): Promise<Metadata>;
@@ -175,7 +175,11 @@ export function createAccess({
     verified,
     aheadMs: clock.aheadMs,
     async askedNow() {
-      await discovered(0);
+      // Any answer has the time.
+      const address = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+      await ask(address).catch((error) => {
+        throw faultOf(issuer, error, unavailable);
+      });
       return Date.now() + clock.aheadMs();
     },
     async ready() {

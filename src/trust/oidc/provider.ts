@@ -57,7 +57,7 @@ export interface Provider {
   metadata(): Promise<oauth.AuthorizationServer>;
   /** By how much its clock is before that of this host, in milliseconds, as far as its answers tell; 0 where they do not. */
   aheadMs(): number;
-  /** The time by its clock, asked now, in milliseconds since the epoch. @throws as {@link metadata}. */
+  /** The time by its clock, asked now, in milliseconds since the epoch. @throws an `unavailable` failure where it cannot be reached. */
   askedNow(): Promise<number>;
   /** What a sign-in in a browser begins with, and the address to go to. @throws as {@link metadata}. */
   begin(redirect: string): Promise<{ readonly attempt: Attempt; readonly address: string }>;

@@ -8,6 +8,7 @@
 import * as v from "valibot";
 import type { Grant } from "../../core/rights";
 import { RecentMap } from "../../lib/buckets";
+import { deadline } from "../../lib/deadline";
 import { type Failure, forbidden, messageOf } from "../../lib/errors";
 import { createFairMap } from "../../lib/fair-map";
 import type { Log } from "../../lib/log";
@@ -80,6 +81,8 @@ export type SignInEnd =
 type ScopedSession = NewSession & { readonly scopes: readonly string[] };
 
 export interface SignIn extends SessionKeeper {
+  /** The time by the clock of the provider, in milliseconds since the epoch: asked now, or as far as it is known where it does not answer soon. */
+  now(): Promise<number>;
   /** Ends, for good, sessions that began while the clock of this host was ahead. @throws `unavailable`. */
   endUnbegun(): Promise<void>;
   readonly provider: Pick<Provider, "issuer" | "metadata" | "endAddress" | "aheadMs">;
@@ -143,6 +146,9 @@ interface SignInUses {
 /** How long a person may take at the provider, in milliseconds. */
 const FLOW_MS = 600_000;
 
+/** How long who signs out waits for the time of the provider, in milliseconds. */
+const SOON_MS = 2_000;
+
 /** How many states that were used, and sessions that were looked at, are remembered. */
 const MAX_USED = 10_000;
 
@@ -197,6 +203,7 @@ export function createSignIn({ provider, publicUrl, agents, store, lifetime, ...
       await begin(admit(owner, owner.issued), announce, { origin: resource?.id, access });
     },
     used: prolonging({ store, lifetime, log }),
+    now: () => deadline(provider.askedNow(), { ms: SOON_MS }).catch(providerNow),
     endUnbegun: endingUnbegun(store, provider),
     isEnding: (name) => ending.has(name),
     async begin(origin, base, waits) {

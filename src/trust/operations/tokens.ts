@@ -294,7 +294,7 @@ export const revokeToken = operation({
 type Revokes = Uses &
   KnowsDesk & {
     endWorkOf(token: string): Promise<number>;
-    signIn(): Promise<{ readonly provider: { aheadMs(): number } } | null>;
+    signIn(): Promise<{ now(): Promise<number> } | null>;
   };
 
 /** @throws `unavailable` where the file cannot be read or written. */
@@ -303,7 +303,7 @@ async function noteEndOf(service: Revokes, name: string): Promise<void> {
   const { configDir, log } = service;
   // A process that is no server knows no provider.
   const signIn = await service.signIn().catch(() => null);
-  await notePersons(configFiles(configDir), log, [name], signIn?.provider.aheadMs());
+  await notePersons(configFiles(configDir), log, [name], await signIn?.now());
 }
 
 /** Revokes a token. @throws `not_found`; `unavailable`. */

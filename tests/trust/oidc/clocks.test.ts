@@ -1,9 +1,12 @@
 /** Sessions and sign-outs of a host whose clock was wrong for a while. */
 import { expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { callOperation } from "../../../src/core/call";
+import { localCaller } from "../../../src/core/caller";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import { tokenStore } from "../../../src/trust/named-tokens";
 import { beginSession } from "../../../src/trust/oidc/sessions";
+import { revokeToken } from "../../../src/trust/operations/tokens";
 import { createSignedOut, personDigest } from "../../../src/trust/signed-out";
 import { until } from "../../support";
 import { setUp } from "./support";
@@ -65,4 +68,13 @@ test("who was signed out while the clock was ahead signs in again once it is rig
   await createSignedOut(configFiles(desk.configDir), silentLog).note({ person, at: Date.now() + YEAR_MS });
   expect((await desk.signIn("alice")).answer.status).toBe(403);
   expect((await desk.signIn("alice")).answer.status).toBe(200);
+});
+
+test("a sign-out holds by the clock of the provider, which is asked for it, where this clock is behind", async () => {
+  await using desk = await setUp();
+  desk.peer.shown.aheadS = HOUR_MS / 1_000;
+  const name = `oidc:_~${personDigest({ issuer: desk.peer.issuer, subject: "alice" })}`;
+  await callOperation(desk.service, revokeToken, { name }, localCaller(desk.service, "api"));
+  const { signed_out } = await Bun.file(configFiles(desk.configDir).signedOut).json();
+  expect(Math.abs(Date.parse(signed_out[0].at) - Date.now() - HOUR_MS)).toBeLessThan(60_000);
 });
