@@ -79,8 +79,7 @@ function removeKept(text: string): void {
 }
 
 /** Whether `error` says that nothing was stored; what else went wrong may have come afterwards. */
-const isRefusal = (error: unknown): boolean =>
-  error instanceof Failure && !UNCERTAIN.includes(error.code);
+const isRefusal = (error: unknown): boolean => error instanceof Failure && !UNCERTAIN.includes(error.code);
 
 /** Codes of failures after which the change may have been stored, or be stored yet. */
 const UNCERTAIN: readonly FailureCode[] = ["unavailable", "timeout", "cancelled"];

@@ -74,7 +74,10 @@ export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks
 }
 
 /** What is looked at every second, by what is logged where that fails. */
-function looksOf({ service, files, made, phase, options, revocations }: ServiceParts, tasks: BackgroundTasks) {
+function looksOf(
+  { service, files, made, phase, options, revocations }: ServiceParts,
+  tasks: BackgroundTasks,
+) {
   const { hasJobs, lookAtBook, lookAtDesk, lookAtNats, watchLogs, endRevoked, listFiles } = tasks;
   const hasHooks = () => existsSync(files.webhooks);
   return {

@@ -162,10 +162,7 @@ function* alike(names: Iterable<string>, isLike: (name: string) => boolean): Gen
 }
 
 /** What `find` finds for each of these names. */
-function* hostsWith<H>(
-  names: Iterable<string>,
-  find: (name: string) => readonly H[],
-): Generator<void, H[]> {
+function* hostsWith<H>(names: Iterable<string>, find: (name: string) => readonly H[]): Generator<void, H[]> {
   const found: H[] = [];
   for (const name of names) {
     for (const host of find(name)) found.push(host);

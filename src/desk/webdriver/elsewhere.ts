@@ -16,7 +16,9 @@ import { type Elsewhere, handedOn, ownerOf, type Request } from "../../wire/webd
 import { type Answer, failing } from "../../wire/webdriver/errors";
 
 interface Book {
-  servers(selection: string): ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>;
+  servers(
+    selection: string,
+  ): Promise<ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>>;
 }
 
 /** How long a host is waited for, in milliseconds: a list of actions may take long. */

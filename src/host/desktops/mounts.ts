@@ -32,7 +32,4 @@ export const realFolder = (folder: string): string => orElse(() => realpathSync(
 
 /** A path as it is written there. */
 export const asMounted = (path: string): string =>
-  path.replaceAll(
-    /[\\ \t\n]/g,
-    (letter) => `\\${letter.charCodeAt(0).toString(8).padStart(3, "0")}`,
-  );
+  path.replaceAll(/[\\ \t\n]/g, (letter) => `\\${letter.charCodeAt(0).toString(8).padStart(3, "0")}`);

@@ -43,7 +43,9 @@ export async function requireSelections(
 }
 
 interface Book {
-  servers(selection: string): Promise<ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>>;
+  servers(
+    selection: string,
+  ): Promise<ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>>;
 }
 
 const labelsOf = async (book: Book, on: string) => (await book.servers(on)).map(({ label }) => label);

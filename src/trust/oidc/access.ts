@@ -175,11 +175,7 @@ export function createAccess({
     verified,
     aheadMs: clock.aheadMs,
     async askedNow() {
-      // Any answer has the time.
-      const address = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-      await ask(address).catch((error) => {
-        throw faultOf(issuer, error, unavailable);
-      });
+      await askAny(issuer, ask);
       return Date.now() + clock.aheadMs();
     },
     async ready() {
@@ -194,6 +190,15 @@ export function createAccess({
       return { oauth, ...metadata, client, auth, options: requestOptions(oauth) };
     },
   };
+}
+
+/** Has the provider answer something, as any answer has the time. @throws an `unavailable` failure where it cannot be reached. */
+async function askAny(issuer: string, ask: (url: string) => Promise<Response>): Promise<void> {
+  try {
+    await ask(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
+  } catch (error) {
+    throw faultOf(issuer, error, unavailable);
+  }
 }
 
 /** The clock of a provider beside that of this host, by the header `Date` of its answers (RFC 9110 section 6.6.1). */

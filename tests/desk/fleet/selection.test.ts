@@ -121,9 +121,13 @@ describe("a selection", () => {
   test.each(["!*?a?*?b?*?c?*?d", "!tag:*?a?*?b?*?c?*?d"])(
     "of patterns as %p is compared with 20,000 names while others are answered",
     async (term) => {
-      const many = Array.from({ length: 20_000 }, (_, nth) => host(`lab-${nth}-abab`, undefined, `${nth}-abab`));
+      const many = Array.from({ length: 20_000 }, (_, nth) =>
+        host(`lab-${nth}-abab`, undefined, `${nth}-abab`),
+      );
       const on = ["all", ...Array.from({ length: 16 }, (_, nth) => `${term}${nth}*`)].join();
-      const { longest, took } = await gaps(async () => expect(await selectHosts(many, on)).toHaveLength(20_000));
+      const { longest, took } = await gaps(async () =>
+        expect(await selectHosts(many, on)).toHaveLength(20_000),
+      );
       // Compared in one turn, the longest gap would be the whole.
       expect(longest).toBeLessThan(Math.max(took / 2, 50));
     },

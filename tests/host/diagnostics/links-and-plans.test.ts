@@ -10,6 +10,7 @@ const LINK: Parameters<typeof judgeLink>[0] = {
 const carriers = (kind: string) => async () => ({ carriers: [{ kind }], token: "desk" });
 const tokens = (expires?: string) => async () => ({
   list: () => (expires === undefined ? [] : [{ name: "desk", expires }]),
+  endingLate: () => [],
   ownerFromElsewhere: () => null,
 });
 const at = Date.parse("2026-11-22T10:04:00.000Z");

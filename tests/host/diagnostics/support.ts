@@ -78,7 +78,12 @@ export const host = (different: Partial<Host> = {}): Host => ({
   log: silentLog,
   configDir: "/nonexistent",
   inbox: "/nonexistent/inbox",
-  addressBook: async () => ({ trust: () => [], ignored: () => undefined, hosts: () => [], select: async () => [] }),
+  addressBook: async () => ({
+    trust: () => [],
+    ignored: () => undefined,
+    hosts: () => [],
+    select: async () => [],
+  }),
   desktopTools: async () => ({ uses: ["Xvfb", "openbox"], missing: [], hasBus: true, disk: null }),
   blackBoxStatus: async () => ({
     ...{ state: "off" as const, problem: null, span_s: null, max_bytes: null, bytes: 0, excluded: 0 },

@@ -138,7 +138,10 @@ export function createWebdriver(service: WebdriverUses): Webdriver {
 /** @throws `no such window` once the desktop of the session has ended. */
 function requireDesktop({ desktop }: Session): void {
   if (desktop?.lost.aborted)
-    throw failing("no such window", `the desktop of this session has ended: ${messageOf(desktop.lost.reason)}`);
+    throw failing(
+      "no such window",
+      `the desktop of this session has ended: ${messageOf(desktop.lost.reason)}`,
+    );
 }
 
 /** The fields that a command knows, of its path and body: clients send others as well. */

@@ -61,11 +61,7 @@ interface Book {
   select(selection: string): Promise<readonly unknown[]>;
 }
 
-async function ofRules(
-  rules: readonly GroupRule[],
-  book: Book,
-  extra: Extra,
-): Promise<Finding | undefined> {
+async function ofRules(rules: readonly GroupRule[], book: Book, extra: Extra): Promise<Finding | undefined> {
   if (rules.length === 0)
     return warning("oidc.json names no group: nobody may sign in", ["name one in oidc.json"], extra);
   const empty: string[] = [];

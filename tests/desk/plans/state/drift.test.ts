@@ -17,7 +17,7 @@ test("the last hosts of a plan are looked at soon after it is over, not an hour 
     },
     log: silentLog,
     book: async () => ({
-      matching: () => [host("a"), host("b")],
+      matching: async () => [host("a"), host("b")],
       reach: ({ base_url: url, token }) => ({ url, token, trust: { kind: "system" } }),
     }),
     fates: async () => ({ of: () => fates.of, open: () => fates.open }),
