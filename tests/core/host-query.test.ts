@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type FoundHost, namePattern, parseHostQuery, STATE_WORDS } from "../../src/core/host-query";
+import { usedMs } from "../../src/lib/clock";
 
 const NOW = Date.parse("2026-04-27T12:00:00Z");
 const hostOf = (label: string, more: Partial<FoundHost> = {}): FoundHost => ({
@@ -133,9 +134,9 @@ describe("a query for hosts", () => {
   test("takes a time in proportion to what is typed", () => {
     const took = (times: number) => {
       const text = `${'!tag:a*b,"c" '.repeat(2)}${"lab-0123456789,".repeat(times)}`;
-      const began = performance.now();
+      const began = usedMs();
       parseHostQuery(text);
-      return performance.now() - began;
+      return usedMs() - began;
     };
     took(1_000);
     const best = (times: number) => Math.min(...Array.from({ length: 7 }, () => took(times)));
