@@ -59,9 +59,11 @@ export function notesOf(own, state, watch) {
       ],
     ]);
   }
-  if (watch.state === "cut") found.push(["warn", [`The stream was cut. ${watch.reason} Connecting again…`]]);
-  if (watch.state === "opening" && watch.reason) found.push(["warn", [`${watch.reason} Trying again…`]]);
-  if (watch.state === "ended") found.push(["error", [watch.reason]]);
+  if (watch.state === "cut")
+    found.push(["warn", [`The stream was cut. ${sentence(watch.reason)} Connecting again…`]]);
+  if (watch.state === "opening" && watch.reason)
+    found.push(["warn", [`${sentence(watch.reason)} Trying again…`]]);
+  if (watch.state === "ended") found.push(["error", [sentence(watch.reason)]]);
   if (state?.black_box === "on")
     found.push(["info", ["What this screen shows is kept by the black box of its host."]]);
   const user = state?.input;
@@ -71,3 +73,6 @@ export function notesOf(own, state, watch) {
   }
   return found;
 }
+
+/** What an error says, which has no full stop, before another sentence. @param {string} text */
+const sentence = (text) => (text === "" || /[.!?…]$/.test(text) ? text : `${text}.`);

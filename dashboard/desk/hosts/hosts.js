@@ -197,8 +197,8 @@ function openList(view) {
     }
   }
 
-  /** What `empty` says now. */
-  let toldEmpty = "";
+  /** What `empty` says now; undefined while it says that hosts are loaded. @type {string | undefined} */
+  let toldEmpty;
 
   /** @param {number} known @param {string} q */
   function tellEmpty(known, q) {
