@@ -89,9 +89,11 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
     log.error(`request failed: ${messageOf(error)}`, error);
     return errorResponse(500, "internal error");
   };
-  const answer = ({ req, env: { server, link } }: Context<{ Bindings: Bindings }>, target: Route): Answer => {
+  const answer = (context: Context<{ Bindings: Bindings }>, targetOf: () => Route): Answer => {
+    const { req, env } = context;
     try {
-      const answered = entries[target.entry](new Exchange(req, server, target, link));
+      const target = targetOf();
+      const answered = entries[target.entry](new Exchange(req, env.server, target, env.link));
       return answered instanceof Promise ? answered.catch(failed) : answered;
     } catch (error) {
       return failed(error);
@@ -102,11 +104,16 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
   const routed = parts.operations.filter((one): one is RoutedOperation => one.http !== undefined);
   for (const operation of routed) {
     const { http, scope } = operation;
-    const target = routeOf(http, chain([checkScope(scope)], call(operation, parts)));
-    app.on(http.method, honoPath(http), (c) => answer(c, target));
+    let target: Route | undefined;
+    // Made with the first request for it: most servers are asked for few of them.
+    const targetOf = () => {
+      target ??= routeOf(http, chain([checkScope(scope)], call(operation, parts)));
+      return target;
+    };
+    app.on(http.method, honoPath(http), (c) => answer(c, targetOf));
   }
   const unrouted = createUnrouted(routed);
-  app.notFound((c) => answer(c, unrouted(c.req.path)));
+  app.notFound((c) => answer(c, () => unrouted(c.req.path)));
   app.onError(failed);
   return app;
 }

@@ -8,8 +8,9 @@ import Registry from "prom-client/lib/registry";
 import type { LinkSample, RequestTotals } from "../core/answer-schemas";
 import { type Publish, unheard } from "../core/events";
 import { atMost } from "../lib/at-most";
+import { once } from "../lib/once";
 import { requestsCounted } from "./events";
-import { addReadings, type MetricSources } from "./readings";
+import type { MetricSources } from "./readings";
 import { countRequests } from "./requests";
 import { createTimeline, type Timeline } from "./timeline";
 
@@ -99,7 +100,13 @@ export interface Metrics {
 export function createMetrics(service: MetricSources, publish: Publish = unheard): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  addReadings(registry, service);
+  // Made with the first scrape: there are dozens, and few servers are scraped.
+  const readings = once(async () => {
+    const { addReadings } = await import("./readings");
+    const read = new Registry();
+    addReadings(read, service);
+    return read;
+  });
 
   const timeline = createTimeline();
   const failedAuth = new Counter({
@@ -171,7 +178,10 @@ export function createMetrics(service: MetricSources, publish: Publish = unheard
     requestTotals,
     requestTimeline: () => timeline.report(),
     auditFailures: async () => sum((await auditFailures.get()).values),
-    render: () => registry.metrics(),
+    async render() {
+      const read = await (await readings()).metrics();
+      return `${read}\n${await registry.metrics()}`;
+    },
   };
 }
 
