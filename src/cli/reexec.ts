@@ -10,11 +10,12 @@ import { compiled } from "../version";
 import type { CommandLine } from "./parser";
 
 /** A subcommand without a verb, and what was typed for it. */
-interface HandedOver extends CommandLine {
+export interface HandedOver extends CommandLine {
   readonly noun: string;
 }
 
-const VARIABLE = "SVC_PARSED_COMMAND_LINE";
+/** The variable in which a process that starts over finds its {@link HandedOver}, and its process id. */
+export const HANDED_OVER = "SVC_PARSED_COMMAND_LINE";
 
 /** Options of JavaScriptCore (OptionsList.h in its source) for a process that stays. */
 export const RUNTIME_OPTIONS = {
@@ -35,7 +36,7 @@ export function startOver(handed: HandedOver, args: readonly string[]): void {
   const env = {
     ...ownEnvironment(),
     ...RUNTIME_OPTIONS,
-    [VARIABLE]: JSON.stringify({ ...handed, pid: process.pid }),
+    [HANDED_OVER]: JSON.stringify({ ...handed, pid: process.pid }),
   };
   try {
     process.execve(program, [program, ...rest], env);
@@ -46,9 +47,9 @@ export function startOver(handed: HandedOver, args: readonly string[]): void {
 
 /** The subcommand that this process has started over for; null when it has not. Its children do not see it. */
 export function takeOver(): HandedOver | null {
-  const text = process.env[VARIABLE];
+  const text = process.env[HANDED_OVER];
   if (text === undefined) return null;
-  for (const name of [VARIABLE, ...Object.keys(RUNTIME_OPTIONS)]) delete process.env[name];
+  for (const name of [HANDED_OVER, ...Object.keys(RUNTIME_OPTIONS)]) delete process.env[name];
   const { pid, ...handed }: HandedOver & { pid: number } = JSON.parse(text);
   return pid === process.pid ? handed : null;
 }

@@ -5,15 +5,16 @@
  * line on stdout, as the HTTP API has it: `{"error": …}`.
  */
 import { join } from "node:path";
-import { explained, failureOf, messageOf, systemCode, unavailable } from "../lib/errors";
+import { explained, failureOf, messageOf, unavailable } from "../lib/errors";
 import { machineFolder, mayEnter } from "../lib/machine-service";
 import { meant } from "../lib/nearest";
 import { accountOf, becomeOwner, foreignOwner } from "../lib/owner";
 import { resolveConfigDir } from "../lib/paths";
 import { jsonLine, printable } from "../lib/sanitize";
 import { ownWords, UsageError, VALUED } from "./flags";
+import { hasNoReader } from "./no-reader";
 import type { CommandLine } from "./parser";
-import { startOver, takeOver } from "./reexec";
+import { type HandedOver, startOver, takeOver } from "./reexec";
 import { findNoun, type Registry } from "./registry";
 import type { Description, Example, Subcommand } from "./subcommand";
 
@@ -49,24 +50,30 @@ function countWrites(): () => number {
 /** Parses `args`, runs the subcommand, sets the exit code, and ends the process. Never throws. */
 export async function runCommandLine(registry: Registry, args: readonly string[]): Promise<void> {
   const json = ownWords(args).some((word) => word === "--json" || word === "-j");
-  process.stdout.on("error", (error) => {
-    // A reader that has gone is no error of ours; a full disk is.
-    if (!hasNoReader(error)) process.exit(report(unavailable(`stdout: ${messageOf(error)}`), false));
-  });
-  const unread = countWrites();
-  // What cannot be logged (a full disk, a reader that has gone) is lost, and the work goes on.
-  process.stderr.on("error", () => {});
+  const handed = takeOver();
+  // One that stays prints a line and logs, and both see to what cannot be written: its streams would be MiB that nobody uses.
+  const unread = handed ? () => 0 : watchOutput();
   try {
-    process.exitCode = (await resume(registry)) ?? (await dispatch(registry, args));
+    process.exitCode = (await resume(registry, handed)) ?? (await dispatch(registry, args));
   } catch (error) {
     process.exitCode = report(error, json, await adviceOn(error));
   }
   endSoon(unread);
 }
 
+/** Sees to what cannot be printed. @returns how many writes to stdout its reader has not taken yet. */
+function watchOutput(): () => number {
+  process.stdout.on("error", (error) => {
+    // A reader that has gone is no error of ours; a full disk is.
+    if (!hasNoReader(error)) process.exit(report(unavailable(`stdout: ${messageOf(error)}`), false));
+  });
+  // What cannot be logged (a full disk, a reader that has gone) is lost, and the work goes on.
+  process.stderr.on("error", () => {});
+  return countWrites();
+}
+
 /** Runs the subcommand that this process has started over for; undefined when it has not. */
-async function resume({ nouns }: Registry): Promise<number | undefined> {
-  const handed = takeOver();
+async function resume({ nouns }: Registry, handed: HandedOver | null): Promise<number | undefined> {
   const module = handed && (await nouns[handed.noun]?.load?.())?.default;
   return handed && module && "run" in module ? module.run(handed.typed, handed.globals) : undefined;
 }
@@ -211,14 +218,6 @@ function placesOfWords(args: readonly string[]): number[] {
     word.startsWith("-") || VALUED.includes(all[at - 1]) ? [] : [at],
   );
 }
-
-/** Whether writing failed because the reader of stdout has what it wanted (`… | head`), or the terminal has closed. */
-const hasNoReader = (error: unknown) => {
-  const code = systemCode(error);
-  // A socket is reset where a pipe breaks; what the network does has been translated before it comes here.
-  const isReset = code === "ECONNRESET" && Object(error).syscall === "write";
-  return code === "EPIPE" || isReset || (code === "EIO" && process.stdout.isTTY);
-};
 
 /** Enough for each offence of a file that has hundreds. */
 const MAX_MESSAGE = 100_000;

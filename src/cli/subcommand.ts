@@ -1,15 +1,17 @@
 /**
  * What a subcommand is: data from which the parser, the help and completion follow, and a function that runs it.
  */
+import { writeSync } from "node:fs";
 import type * as v from "valibot";
 import type { InputSchema } from "../core/operation";
-import { badInput, Failure } from "../lib/errors";
+import { badInput, Failure, messageOf, unavailable } from "../lib/errors";
 import { stderrLog } from "../lib/log";
 import { once } from "../lib/once";
 import { resolveConfigDir } from "../lib/paths";
 import { jsonLine, printableLines } from "../lib/sanitize";
 import type { Service, ServiceOptions } from "../service/service";
 import { type Flag, type FlagOptions, flagsOf, inputOf, messageAsTyped, type TypedFlags } from "./flags";
+import { hasNoReader } from "./no-reader";
 
 /** The flags of every subcommand. */
 export interface GlobalFlags {
@@ -202,6 +204,19 @@ export function folderAlone({ configDir }: GlobalFlags): Service {
 export function print({ json }: { readonly json: boolean }, data: unknown, text: () => string): boolean {
   // Unlike console.log, this reports a reader that has gone: see `unread`.
   return process.stdout.write(`${json ? jsonLine(data) : printableLines(text())}\n`);
+}
+
+/**
+ * As {@link print}, once and without a stream, which would stay in memory. A reader that has gone is no fault.
+ *
+ * @throws an `unavailable` failure where it cannot be written.
+ */
+export function printOnce({ json }: { readonly json: boolean }, data: unknown, text: () => string): void {
+  try {
+    writeSync(1, `${json ? jsonLine(data) : printableLines(text())}\n`);
+  } catch (error) {
+    if (!hasNoReader(error)) throw unavailable(`stdout: ${messageOf(error)}`);
+  }
 }
 
 /** Resolves when the reader of stdout has read what was printed, or has gone. */

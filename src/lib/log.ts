@@ -23,6 +23,7 @@ export function stderrLog(
   const write = (level: "info" | "warn" | "error", text: string, thrown?: unknown) => {
     queue = queue.then(async () => {
       const { createConsola } = await import("consola/basic");
+      process.stderr.off("error", ignore).on("error", ignore);
       const consola = createConsola({ stdout: process.stderr, stderr: process.stderr });
       // A log that cannot look anything up (no files, no memory) says what it has to say all the same.
       const entry = level === "info" ? undefined : await entryOf(text).catch(() => undefined);
@@ -36,6 +37,9 @@ export function stderrLog(
     error: (text, thrown) => write("error", text, thrown),
   };
 }
+
+/** What cannot be logged (a full disk, a reader that has gone) is lost, and the work goes on. */
+const ignore = () => {};
 
 /** A log that drops every line. */
 export const silentLog: Log = { info() {}, warn() {}, error() {} };
