@@ -6,6 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { $, type BunPlugin } from "bun";
 import { version } from "../package.json";
 import { addonPlugin, addons, isReplaced } from "./addons";
+import { lateTablePlugin } from "./late-table";
 import { leftOutPlugin } from "./left-out";
 import { requireTexts } from "./licences";
 import { createPack, pagePlugin } from "./pack";
@@ -79,7 +80,7 @@ export async function compile(
 /** Puts what is embedded as files into a build. */
 export async function pluginsFor(packages: Packages, table = addons): Promise<BunPlugin[]> {
   const pack = createPack();
-  return [addonPlugin(packages, pack, table), await pagePlugin(pack), leftOutPlugin];
+  return [addonPlugin(packages, pack, table), await pagePlugin(pack), leftOutPlugin, lateTablePlugin];
 }
 
 /** The files of which something is in a bundle of `entry`. */

@@ -35,7 +35,9 @@ export async function findNoun(registry: Registry, noun: string, verb?: string):
     return { own: { ...module, describe: entry?.describe ?? "" }, verbs: {} };
   }
   if (module && verb !== undefined && Object.hasOwn(module.verbs, verb)) return module;
-  const generated = (await nounsOf(await registry.operations())).get(noun);
+  // Those of other nouns are not looked at, which would load them.
+  const own = (await registry.operations()).filter((one) => wordsOf(one)[0] === noun);
+  const generated = (await nounsOf(own)).get(noun);
   return module ? { ...module, verbs: { ...generated?.verbs, ...module.verbs } } : generated;
 }
 
