@@ -21,7 +21,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   "what svc adds to a compiled hello-world":
     "Native libraries for the screen, USB and WebRTC, the dashboard, Swagger UI and the help pages are in it, compressed.",
   "idle svc serve":
-    "48 MiB of it are pages of the binary itself, which a start has touched and the system may take back; 16 MiB are its own.",
+    "Of 55 MiB, 40 are pages of Bun and of libraries that a start has touched and the system may take back, 27 of which an empty server touches too; 4 are svc's code, 11 its own.",
 };
 
 /** The reason of the figure `name`; undefined where nobody has written one. */

@@ -9,6 +9,7 @@ import { addonPlugin, addons, isReplaced } from "./addons";
 import { lateTablePlugin } from "./late-table";
 import { leftOutPlugin } from "./left-out";
 import { requireTexts } from "./licences";
+import { ORDER } from "./order";
 import { createPack, pagePlugin } from "./pack";
 import { publicKeyOfBuild } from "./package/sign";
 import { billOfMaterials } from "./sbom";
@@ -59,6 +60,7 @@ export async function compile(
         // What lies in the folder it is started from is not its configuration.
         autoloadDotenv: false,
         autoloadBunfig: false,
+        bytecodeOrder: ORDER,
       },
       minify: true,
       bytecode: true,
