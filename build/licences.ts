@@ -1,6 +1,6 @@
 /**
- * Licence texts that parts of svc do not bring themselves, as their sources have them: a file of `licences` for each, which
- * begins with its source. A new one is copied from there, word by word.
+ * Licence texts that parts of svc do not bring themselves, their own or those of what they were made with, as their sources have them: a
+ * file of `licences` for each, which begins with its source. A new one is copied from there, word by word.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -74,7 +74,7 @@ function componentIn(folder: string, files: readonly string[]): Component {
     }),
   };
   const brings = licenceText(folder) || licenceText(packageOfAddon(folder, name));
-  return withText(component, brings || (storedText(name) ?? ""));
+  return withText(component, [brings, storedText(name) ?? ""].filter((text) => text !== "").join("\n\n"));
 }
 
 /** As package.json has them, and the SPDX ids that are meant. */

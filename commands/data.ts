@@ -7,7 +7,10 @@ export default {
     add: view(addData, {
       positionals: ["name", "file"],
       text: ({ name }) => `added ${name}`,
-      examples: [["$0 data add ocr-eng eng.traineddata", "Read English text on the screen"]],
+      examples: [
+        ["$0 data add ocr-eng eng.traineddata", "Read English text on the screen"],
+        ["$0 data add ocr-wasm tesseract-wasm-0.11.0.tgz", "Where the host has no program tesseract"],
+      ],
     }),
     list: view(listData, {
       columns: ["NAME", "BYTES"],

@@ -15,6 +15,7 @@ const children: Readonly<Record<string, () => Promise<ChildModule>>> = {
   "elements-child": () => import("./host/desktop/elements/worker-child"),
   "query-child": () => import("./host/desktop/webdriver/query-child"),
   "session-child": () => import("./host/peers/worker"),
+  "text-child": () => import("./host/desktop/text/wasm-child"),
   "upgrade-by-root": () => import("./service/upgrade-by-root"),
   "upgrade-child": () => import("./service/upgrade-child"),
   "usb-child": () => import("./host/usb/worker-child"),

@@ -7,7 +7,7 @@ import { createConnectionSlots } from "../src/client/connection-slots";
 import { createDesktop } from "../src/host/desktop/desktop";
 import { createInputLock } from "../src/host/desktop/input-lock";
 import { createBoxReader } from "../src/host/desktop/screen/black-box/reader";
-import { createReader } from "../src/host/desktop/text/tesseract";
+import { createReader } from "../src/host/desktop/text/reader";
 import { createQueries } from "../src/host/desktop/webdriver/query";
 import { createWorkTurns } from "../src/http/work-turns";
 import { silentLog } from "../src/lib/log";
@@ -139,11 +139,11 @@ const QUEUES: readonly Queue[] = [
   },
   {
     what: "pages",
-    file: "src/host/desktop/text/tesseract.ts",
+    file: "src/host/desktop/text/reader.ts",
     most: 16,
     isOwnerApart: true,
     create() {
-      const { read } = createReader(folder.path, () => "true");
+      const { read } = createReader({ folder: folder.path, log: silentLog, program: () => "true" });
       const sheet = { base64: "", blocks: [] };
       return (requester) =>
         read(async () => ({ x: 0, y: 0, scale: 1, blocks: [], sheets: [sheet] }), "eng", requester);

@@ -87,11 +87,15 @@ test("everything embedded brings the text of its licence", async () => {
 });
 
 test("a package that has others in it brings the licences of those", async () => {
-  const noVnc = (await bom()).components.find(({ name }) => name === "@novnc/novnc");
-  const texts = JSON.stringify(noVnc?.licenses);
+  const { components } = await bom();
+  const textsOf = (wanted: string) =>
+    JSON.stringify(components.find(({ name }) => name === wanted)?.licenses);
+  const texts = textsOf("@novnc/novnc");
   expect(texts).toContain('"id":"MPL-2.0"');
   expect(texts).toContain("Mozilla\\nPublic License 2.0");
   expect(texts).toContain("Copyright (C) 2014-2016 by Vitaly Puzrin");
+  expect(textsOf("tesseract-wasm")).toContain("Robert Knight and tesseract-wasm contributors");
+  expect(textsOf("tesseract-wasm")).toContain("Emscripten authors, see AUTHORS file");
 });
 
 test("svc licenses lists them, with --text in full", async () => {

@@ -68,7 +68,7 @@ describe("a host on Windows", () => {
       diagnosed = await diagnose();
     expect(diagnosed.stdout).toMatch(/^ok +platform +svc \S+ on Windows_NT 10\.\S+ x64$/m);
     // Wine has no way to list USB devices.
-    expect(diagnosed.stdout).toMatch(/^warn +optional_deps +2 of 3 found; missing: usb$/m);
+    expect(diagnosed.stdout).toMatch(/^warn +optional_deps +2 of 3 found; missing: usb; without: ocr$/m);
     expect(diagnosed.stdout).toMatch(/^9 checks; none failed; 1 with a warning: optional_deps$/m);
     const listed = await run(windows, ["usb", "list"]);
     expect(listed).toMatchObject({ stdout: "", exitCode: 1 });

@@ -17,7 +17,8 @@ import type { Region } from "./geometry";
 import { type AskPlace, createInputLock, type InputLock } from "./input-lock";
 import { PressedKeys } from "./pressed-keys";
 import type { ViewerEvents } from "./screen/calls";
-import type { Word } from "./text/tesseract";
+import type { Word } from "./text/engine";
+import type { Reader, ReaderFound } from "./text/reader";
 import { createWorker, type WorkerOptions } from "./worker";
 
 /**
@@ -54,8 +55,10 @@ export interface Desktop extends Calls {
   readonly imagesFolder: string;
   /** What runs hold of it. */
   readonly heldWindows: HeldWindows;
-  /** The lines of text in a region (default: all monitors together), each its words. `unavailable` without tesseract. */
+  /** The lines of text in a region (default: all monitors together), each its words. `unavailable` where nothing reads text. */
   readLines(region: Region | undefined, language: string, requester: Requester): Promise<Word[][]>;
+  /** What reads text on this host. @throws `unavailable` where nothing does. */
+  textReader(): Promise<ReaderFound>;
   /** What programs show, by name. */
   readonly elements: Elements;
   /** Snapshots of what programs show, and the references in them. */
@@ -102,7 +105,7 @@ export function createDesktop(options: DesktopOptions): Desktop {
       }
     };
   const { click, strike } = pressed.track<[requester?: Requester]>(calls);
-  const reader = once(async () => (await import("./text/tesseract")).createReader(options.ocrFolder));
+  const text = createText(options, calls);
   const snapshots = createSnapshots(elements);
   const desktop: Desktop = remote<Desktop>(call, {
     strike,
@@ -124,11 +127,8 @@ export function createDesktop(options: DesktopOptions): Desktop {
         await calls.type(characters.slice(at, at + TYPED_AT_ONCE).join(""), requester);
       }
     },
-    async readLines(region, language, requester) {
-      const { read, requireProgram } = await reader();
-      requireProgram();
-      return read((options) => calls.page(region, options, requester), language, requester);
-    },
+    readLines: text.readLines,
+    textReader: text.textReader,
     inputLock,
     heldWindows: new Map(),
     elements,
@@ -150,8 +150,30 @@ export function createDesktop(options: DesktopOptions): Desktop {
         worker.stop(inputLock.taken() ? undefined : "keepPressed"),
         looker.stop(),
         elements.stop(),
+        text.stop(),
       ]);
     },
   });
   return desktop;
+}
+
+/** Reading text; the reader is loaded when it is first asked. @returns also what ends its processes. */
+function createText(
+  { ocrFolder, log }: DesktopOptions,
+  calls: Pick<Calls, "page">,
+): Pick<Desktop, "readLines" | "textReader"> & { stop(): Promise<void> } {
+  let made: Reader | undefined;
+  const reader = once(async () => {
+    made = (await import("./text/reader")).createReader({ folder: ocrFolder, log });
+    return made;
+  });
+  return {
+    async readLines(region, language, requester) {
+      const { read, requireEngine } = await reader();
+      requireEngine();
+      return read((options) => calls.page(region, options, requester), language, requester);
+    },
+    textReader: async () => (await reader()).about(),
+    stop: async () => made?.stop(),
+  };
 }

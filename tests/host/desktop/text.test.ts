@@ -12,8 +12,9 @@ import { findPattern, findText, nearestText } from "../../../src/host/desktop/te
 import { addLanguage, faultOf, listLanguages, removeLanguage } from "../../../src/host/desktop/text/language";
 import { type Page, type PageOptions, pageOf } from "../../../src/host/desktop/text/page";
 import { createPattern } from "../../../src/host/desktop/text/pattern";
-import { createReader } from "../../../src/host/desktop/text/tesseract";
+import { createReader } from "../../../src/host/desktop/text/reader";
 import { focusByTitle } from "../../../src/host/desktop/windows";
+import { silentLog } from "../../../src/lib/log";
 import { Requester } from "../../../src/lib/slots";
 import { runActions, temporaryFolder, testService, testWith, until } from "../../support";
 import { desktopOn, forever, PROGRAMS, startDisplay } from "./support";
@@ -280,7 +281,7 @@ describe("missing:", () => {
 
 /** A picture of a scaled form, as the reader gets it. */
 async function readOf(picture: Picture): Promise<string[]> {
-  const lines = await createReader("/nowhere").read(
+  const lines = await createReader({ folder: "/nowhere", log: silentLog }).read(
     async (options) => pageOf(picture, 1, options),
     "eng",
     forever,
@@ -304,7 +305,7 @@ describe("a page that was read before:", () => {
 
   /** A reader, and what it was given to read. */
   function watched() {
-    const reader = createReader("/nowhere");
+    const reader = createReader({ folder: "/nowhere", log: silentLog });
     const pages: Page[] = [];
     return {
       pages,
@@ -467,7 +468,7 @@ describe("data of a language:", () => {
     // A name that the host does not have.
     await addLanguage(folder, "qqq", join(installed, "eng.traineddata"));
     const take = (options: PageOptions) => screen.desktop.page(undefined, options, forever);
-    const lines = await createReader(folder).read(take, "qqq", forever);
+    const lines = await createReader({ folder, log: silentLog }).read(take, "qqq", forever);
     expect(lines.flat().map(({ text }) => text)).toContain("4711");
   });
 });

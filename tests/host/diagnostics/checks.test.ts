@@ -154,6 +154,42 @@ describe("optional_deps", () => {
     expect(found).toMatchObject({ severity: "info", detail: "0 of 0 found", extra: { missing: [] } });
   });
 
+  test("how to read text is said where there is a screen, and is no warning", async () => {
+    const gui = capability("gui", async () => "1280x800");
+    const ocr = {
+      ...capability("ocr", async () => Promise.reject(unavailable("none"))),
+      rare: true as const,
+    };
+    const judge = (...all: readonly Capability[]) => judgeCapabilities(all, host(), new Requester(null));
+    expect(await judge(gui, { ...ocr, goesWith: "gui" })).toMatchObject({
+      ok: true,
+      severity: "info",
+      detail: "1 of 1 found; without: ocr",
+      advice: ["ocr (what ocr is for): install ocr", "ocr (what ocr is for): restart svc"],
+      extra: { missing: [], without: [{ name: "ocr", how: "install ocr; restart svc" }] },
+    });
+    expect(await judge({ ...ocr, goesWith: "gui" })).toMatchObject({ detail: "0 of 0 found", advice: [] });
+  });
+
+  test("what reads text is named, and a warning where it has no language", async () => {
+    const reading = async (found: string, step?: string) => {
+      const desktop = async () => ({ ...DESKTOP, textReader: async () => ({ found, step }) });
+      return judgeCapabilities(
+        CAPABILITIES.filter(({ name }) => name === "ocr"),
+        host({ desktop }),
+        new Requester(null),
+      );
+    };
+    expect(await reading("tesseract-wasm 0.11.0 with eng")).toMatchObject({
+      severity: "info",
+      extra: { available: [{ name: "ocr", found: "tesseract-wasm 0.11.0 with eng" }] },
+    });
+    expect(await reading("tesseract-wasm 0.11.0", "add one")).toMatchObject({
+      severity: "warn",
+      advice: ["ocr (reading text on the screen): add one"],
+    });
+  });
+
   test("what svc has no use for is named, with why: there are seven in all", async () => {
     const { extra } = await judgeCapabilities(CAPABILITIES, host(), new Requester(null));
     const notTried = extra?.not_tried as ReadonlyArray<{ name: string; why: string }>;

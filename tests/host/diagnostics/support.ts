@@ -49,6 +49,7 @@ export const DESKTOP = {
   session: async (): Promise<Session> => ({ system: "x11", name: ":0", way: "", lacks: [] }),
   screenSize: async () => ({ width: 1280, height: 800 }),
   pointer: async () => ({ x: 100, y: 120 }),
+  textReader: async () => ({ found: "tesseract 5.3.0", step: undefined }),
   windows: async () => [],
   elements: { survey: async () => ({ programs: [], deaf: [] }) },
   screenshot: async () => ({ width: 1280, height: 800, base64: "iVBORw0KGgoAAAANSUhEUg==" }),

@@ -19,6 +19,7 @@ type Looks =
       | "windows"
       | "pointed"
       | "readLines"
+      | "textReader"
     )
   | (
       | "pointerRests"

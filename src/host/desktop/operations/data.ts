@@ -1,5 +1,6 @@
 /**
- * The operations of data that svc does not carry, and a person adds: what the reader of text must know of a language.
+ * The operations of data that svc does not carry, and a person adds: what the reader of text must know of a language, and one that reads
+ * where the host has none.
  */
 import * as v from "valibot";
 import { field, NO_INPUT, path } from "../../../core/fields";
@@ -15,34 +16,38 @@ const ON_THE_HOST = "it is about files of the host: `svc data` there";
 const LEFT_OUT = { leftOut: { http: ON_THE_HOST, script: ON_THE_HOST } } as const;
 
 const PREFIX = "ocr-";
+/** The core of tesseract-wasm: `wasm` has no form of a language. */
+const CORE = "ocr-wasm";
 const NAME = v.pipe(
   v.string(),
   v.check(
-    (name) => name.startsWith(PREFIX) && v.is(LANGUAGE, name.slice(PREFIX.length)),
-    "ocr- and the name of a language, such as ocr-eng",
+    (name) => name === CORE || (name.startsWith(PREFIX) && v.is(LANGUAGE, name.slice(PREFIX.length))),
+    "ocr- and the name of a language, such as ocr-eng, or ocr-wasm",
   ),
 );
+const loadCore = () => import("../text/wasm-core");
 const languageOf = (name: string) => name.slice(PREFIX.length);
 const ROW = v.object({ name: v.string(), bytes: v.number() });
 
 export const addData = operation({
   ...LEFT_OUT,
   name: "data.add",
-  summary: "Add the data of a language for reading text on the screen",
+  summary: "Add data for reading text on the screen: a language, or tesseract-wasm",
   scope: "admin",
   changes: true,
   input: v.strictObject({
-    name: field(NAME, "What it is: ocr- and the name of a language, such as ocr-eng"),
+    name: field(NAME, "What it is: ocr- and the name of a language, such as ocr-eng, or ocr-wasm"),
     file: field(
       path(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096))),
-      "The file, as tesseract has it: eng.traineddata",
+      "The file: eng.traineddata as tesseract has it, or the package of tesseract-wasm as npm has it",
     ),
   }),
   output: ROW,
-  run: async ({ configDir }: Uses, { name, file }) => ({
-    name,
-    bytes: await addLanguage(configFiles(configDir).ocr, languageOf(name), file),
-  }),
+  async run({ configDir }: Uses, { name, file }) {
+    const folder = configFiles(configDir).ocr;
+    if (name === CORE) return { name, bytes: await (await loadCore()).addCore(folder, file) };
+    return { name, bytes: await addLanguage(folder, languageOf(name), file) };
+  },
 });
 
 export const listData = operation({
@@ -53,8 +58,11 @@ export const listData = operation({
   input: NO_INPUT,
   output: v.object({ data: v.array(ROW) }),
   async run({ configDir }: Uses) {
-    const languages = await listLanguages(configFiles(configDir).ocr);
-    return { data: languages.map(({ language, bytes }) => ({ name: PREFIX + language, bytes })) };
+    const folder = configFiles(configDir).ocr;
+    const languages = await listLanguages(folder);
+    const data = languages.map(({ language, bytes }) => ({ name: PREFIX + language, bytes }));
+    const core = (await loadCore()).coreBytes(folder);
+    return { data: core === undefined ? data : [...data, { name: CORE, bytes: core }] };
   },
 });
 
@@ -68,7 +76,9 @@ export const removeData = operation({
   input: v.strictObject({ name: field(NAME, "Which: as `svc data list` names it") }),
   output: v.object({ removed: v.string() }),
   async run({ configDir }: Uses, { name }) {
-    await removeLanguage(configFiles(configDir).ocr, languageOf(name));
+    const folder = configFiles(configDir).ocr;
+    if (name === CORE) await (await loadCore()).removeCore(folder);
+    else await removeLanguage(folder, languageOf(name));
     return { removed: name };
   },
 });

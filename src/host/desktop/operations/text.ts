@@ -10,9 +10,9 @@ import { jsonLine } from "../../../lib/sanitize";
 import type { Desktop } from "../desktop";
 import { type Patience, regionOf, until } from "../images/wait";
 import { cornersOn, RELATIVE_TO, type RelativeTo } from "../relative";
+import type { Word } from "../text/engine";
 import { around, findPattern, findText, nearestText, TEXT_MATCHES, type TextPlace } from "../text/find";
 import { LANGUAGE } from "../text/language";
-import type { Word } from "../text/tesseract";
 import { NO_ROUTE, REGION, type Uses } from "./input-operation";
 
 const SEES = { scope: "screen", reveals: true, answeredBy: "display", leftOut: NO_ROUTE } as const;

@@ -2,7 +2,7 @@
  * Finding a text among the lines that were read from the screen.
  */
 import { nearest } from "../../../lib/nearest";
-import type { Word } from "./tesseract";
+import type { Word } from "./engine";
 
 /** What has to be the text: whole words, a whole line, or any part of a line; or a line has a part that fits a pattern. */
 export const TEXT_MATCHES = ["word", "line", "part", "regex"] as const;

@@ -22,7 +22,8 @@ const MAX_BYTES = 64 * 1024 * 1024;
  * The newer recogniser is part 17; the former one, parts 3 and 4.
  */
 const MAX_PARTS = 64;
-const RECOGNISERS = [17, 3];
+const NEWER = 17;
+const RECOGNISERS = [NEWER, 3];
 
 const SUFFIX = ".traineddata";
 
@@ -39,7 +40,8 @@ export async function addLanguage(folder: string, language: string, from: string
   return bytes.length;
 }
 
-async function readData(path: string): Promise<Buffer> {
+/** The content of a file of data. @throws a `bad_input` failure when it cannot be read, or is too large. */
+export async function readData(path: string): Promise<Buffer> {
   try {
     return await readRegularFile(path, MAX_BYTES, (expected) => badInput(`file: ${expected}`));
   } catch (error) {
@@ -61,6 +63,12 @@ export function faultOf(bytes: Buffer): string | undefined {
   if (!RECOGNISERS.some((part) => (offsets[part] ?? -1n) !== -1n)) return "it holds no recogniser";
   return undefined;
 }
+
+/** Whether `bytes` hold the newer recogniser, the only one that tesseract-wasm has; without it, it reads nothing and says nothing. */
+export const hasNewerRecogniser = (bytes: Buffer): boolean =>
+  faultOf(bytes) === undefined &&
+  bytes.readUInt32LE(0) > NEWER &&
+  bytes.readBigInt64LE(4 + NEWER * 8) !== -1n;
 
 /** The languages in `folder`, sorted, with the size of each in bytes. */
 export async function listLanguages(folder: string) {

@@ -4,7 +4,6 @@
 import { requesterOf } from "../../../core/caller";
 import { deadline } from "../../../lib/deadline";
 import { messageOf, unavailable } from "../../../lib/errors";
-import { runProgram } from "../../../lib/run-program";
 import { printable } from "../../../lib/sanitize";
 import type { Requester } from "../../../lib/slots";
 import { loadingStep } from "../addon-advice";
@@ -24,15 +23,20 @@ interface Uses extends ScreenSettings {
     lister: { list(): Promise<{ readonly backend: string; readonly error: string | null }> };
   }>;
   settings(): Promise<SkipSettings & ScreenSetting>;
-  desktop(): Promise<{ screenSize(requester: Requester): Promise<{ width: number; height: number }> }>;
+  desktop(): Promise<{
+    screenSize(requester: Requester): Promise<{ width: number; height: number }>;
+    textReader(): Promise<{ found: string; step: string | undefined }>;
+  }>;
 }
 
 export interface Capability {
   readonly name: string;
   /** What it is for. */
   readonly purpose: string;
-  /** Few hosts need it: nothing is said where it is not. */
+  /** Few hosts need it: it is not missed where it is not. */
   readonly rare?: true;
+  /** Where it is not missed, how to get it is said where the capability of this name was found; default: nothing is said. */
+  readonly goesWith?: string;
   /** How to get it: each step by itself. */
   readonly how: Advice;
   /**
@@ -67,33 +71,45 @@ export async function judgeCapabilities(
   requester: Requester,
 ): Promise<Finding> {
   const tried = await Promise.all(
-    capabilities.map(async ({ name, purpose, rare, how, probe }) => {
+    capabilities.map(async ({ name, purpose, rare, goesWith, how, probe }) => {
       try {
         const probed = await deadline(probe(service, requester), { ms: PROBE_MS });
         const { found, step } = typeof probed === "string" ? { found: probed } : probed;
         return { name, purpose, found: printable(found, 100), steps: step === undefined ? [] : [step] };
       } catch (error) {
-        if (rare) return [];
+        if (rare) return { name, purpose, goesWith, steps: adviceFor(messageOf(error), how) };
         const reason = printable(messageOf(error), 300);
         const steps = adviceFor(reason, how);
         return { name, purpose, how: steps.join("; "), reason, steps };
       }
     }),
   );
-  const results = tried.flat();
-  const advice = results.flatMap(({ name, purpose, steps }) =>
-    steps.map((step) => `${name} (${purpose}): ${step}`),
-  );
+  const results = tried.filter((one) => !("goesWith" in one));
+  const isFound = (wanted?: string) => results.some((one) => "found" in one && one.name === wanted);
+  const without = tried.flatMap((one) => ("goesWith" in one && isFound(one.goesWith) ? [one] : []));
+  const advice = results.flatMap(stepsOf);
   const extra = {
     not_tried: NOT_TRIED,
     available: results.flatMap(({ steps: _, ...one }) => ("found" in one ? [one] : [])),
     missing: results.flatMap(({ steps: _, ...one }) => ("reason" in one ? [one] : [])),
+    without: without.map(({ name, purpose, steps }) => ({ name, purpose, how: steps.join("; ") })),
   };
+  const named = (word: string, all: ReadonlyArray<{ readonly name: string }>) =>
+    all.length === 0 ? [] : [`${word}: ${all.map(({ name }) => name).join(", ")}`];
   const found = `${extra.available.length} of ${results.length} found`;
-  const names = extra.missing.map(({ name }) => name).join(", ");
-  const detail = names === "" ? found : `${found}; missing: ${names}`;
-  return names === "" && advice.length === 0 ? fine(detail, extra) : warning(detail, advice, extra);
+  const detail = [found, ...named("missing", extra.missing), ...named("without", without)].join("; ");
+  const hints = without.flatMap(stepsOf);
+  return extra.missing.length === 0 && advice.length === 0
+    ? { ...fine(detail, extra), advice: hints }
+    : warning(detail, [...advice, ...hints], extra);
 }
+
+const stepsOf = ({
+  name,
+  purpose,
+  steps,
+}: Pick<Capability, "name" | "purpose"> & { steps: readonly string[] }) =>
+  steps.map((step) => `${name} (${purpose}): ${step}`);
 
 /** What earlier builds, and other programs with this check, look for as well: seven in all. */
 const NOT_TRIED = [
@@ -132,11 +148,11 @@ export const CAPABILITIES: readonly Capability[] = [
     name: "ocr",
     purpose: "reading text on the screen",
     rare: true,
-    how: ["install tesseract (Debian: tesseract-ocr)"],
-    async probe() {
-      const printed = await runProgram(["tesseract", "--version"]);
-      const [version = ""] = new TextDecoder().decode(printed).split("\n");
-      return [version, Bun.which("tesseract")].filter(Boolean).join(" at ");
-    },
+    goesWith: "gui",
+    how: [
+      "install tesseract (Debian: tesseract-ocr)",
+      "or add tesseract-wasm (`npm pack tesseract-wasm@0.11.0`) and a language: `svc data add ocr-wasm tesseract-wasm-0.11.0.tgz`, `svc data add ocr-eng eng.traineddata`",
+    ],
+    probe: async (service) => (await service.desktop()).textReader(),
   },
 ];
