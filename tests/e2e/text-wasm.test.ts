@@ -13,7 +13,7 @@ testWith(...PROGRAMS, "tesseract")(
   async () => {
     await using display = await startDisplay({ managed: false, screens: ["800x400x24"] });
     const font = ["-fa", "DejaVu Sans Mono", "-fs", "11", "-bg", "white", "-fg", "black"];
-    const print = ["-e", "sh", "-c", "echo Customer number 4711; exec sleep 600"];
+    const print = ["-e", "sh", "-c", "echo Customer number 4711; echo Save changes; exec sleep 600"];
     await using window = Bun.spawn(["xterm", ...font, "-geometry", "60x10+100+80", ...print], {
       env: display.env,
       stdio: ["ignore", "ignore", "ignore"],
@@ -39,8 +39,10 @@ testWith(...PROGRAMS, "tesseract")(
     });
     await run("data", "add", "ocr-eng", await englishData());
     expect((await run("data", "list")).stdout).toMatch(/^ocr-eng +\d+\nocr-wasm +\d+$/m);
-    await until("the terminal to be read", async () =>
-      (await run("desktop", "read-text")).stdout.includes("Customer number 4711"),
+    await until(
+      "the terminal to be read",
+      async () => /number 4711.*Save changes/s.test((await run("desktop", "read-text")).stdout),
+      { seconds: 90 },
     );
     const { stdout } = await run("diagnose", "--only", "optional_deps", "--json");
     expect(stdout).toContain('"found":"tesseract-wasm 0.11.0 with eng"');
