@@ -19,6 +19,7 @@ import {
   startSvcScreen,
   startX11vnc,
 } from "./screen/rivals";
+import { nameOfEncoder } from "../src/host/desktop/screen/film/encoder";
 import { openSink } from "./screen/sink";
 import { SCENE_MS, SCENES, type Seen, takeTurn } from "./screen/turn";
 import { type Scene, type Stage, startStage, startViewer, type Viewer } from "./screen/watch";
@@ -47,6 +48,43 @@ export async function bench(): Promise<Figure[]> {
     await farAway(svc, stage, viewer),
     await idleViewer(svc, stage, viewer),
     ...(await manyViewers(svc, stage, viewer)),
+    ...(await fullFilm(svc, stage, viewer)),
+  ];
+}
+
+/** A film on all of the screen, in H.264 where the host has a library for it, and as JPEGs to a browser that does not decode that. */
+async function fullFilm(svc: Rival, stage: Stage, viewer: Viewer): Promise<Figure[]> {
+  const measure = async (to: Viewer) => {
+    await stage.show("still");
+    await to.connect(await svc.enter());
+    await Bun.sleep(1_500);
+    await stage.show("full");
+    await Bun.sleep(3_000);
+    const [started, before] = [performance.now(), processorMs(svc.pid)];
+    const fps = await to.framesPerSecond("full", SCENE_MS);
+    const cores = (processorMs(svc.pid) - before) / (performance.now() - started);
+    await stage.show("still");
+    await to.disconnect();
+    return { fps, cores };
+  };
+  const film = await measure(viewer);
+  await using plain = await startViewer(false);
+  const jpegs = await measure(plain);
+  const encoder = (await nameOfEncoder()) ?? "no encoder here";
+  const beside = `as JPEGs ${jpegs.fps.toFixed(1)} a second, ${jpegs.cores.toFixed(2)} cores`;
+  return [
+    {
+      name: "live screen: film 1080p by h264, pictures a second, against 25",
+      ratio: film.fps / 25,
+      goal: ">= 1",
+      detail: `${film.fps.toFixed(1)} / 25 (${encoder}; ${beside})`,
+    },
+    {
+      name: "live screen: film 1080p by h264, processor time, against one core",
+      ratio: film.cores,
+      goal: "<= 1",
+      detail: `${film.cores.toFixed(2)} / 1 (${((film.cores * 1_000) / film.fps).toFixed(1)} ms a picture; ${beside})`,
+    },
   ];
 }
 

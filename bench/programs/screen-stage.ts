@@ -33,10 +33,14 @@ interface Display {
 type Open = (options: object, done: (error: Error | null, display: Display) => void) => void;
 
 const FRAMES_A_SECOND = 30;
-/** Pictures of a film, which then begins again. */
-const PICTURES = 32;
-const AT = { x: 1_000, y: 100 };
-const FILMS = { small: { width: 640, height: 360 }, large: { width: 920, height: 980 } };
+/** Where the number of a picture is on the screen. */
+const CODE = { x: 1_000, y: 100 };
+/** Where each film is, and of how many pictures, after which it begins again. */
+const FILMS = {
+  small: { ...CODE, width: 640, height: 360, pictures: 32 },
+  large: { ...CODE, width: 920, height: 980, pictures: 32 },
+  full: { x: 0, y: 0, width: 1_920, height: 1_080, pictures: 12 },
+};
 const TERMINAL_ROWS = 40;
 const KEY_PRESS = 2;
 
@@ -93,14 +97,15 @@ function openKeyWindow(): void {
   setInterval(focus, 1_000);
 }
 
-/** The number of a picture stands in its first row of blocks, one bit each, black or white. */
-async function openFilm({ width, height }: { readonly width: number; readonly height: number }) {
+/** The number of a picture stands in a row of blocks, one bit each, black or white. */
+async function openFilm(place: (typeof FILMS)[keyof typeof FILMS]) {
+  const { width, height, pictures } = place;
   const bytes = width * height * 4;
   const { buffer, shmseg } = await new Promise<Segment>((resolve, reject) =>
-    shared.createSegment(bytes * PICTURES, (error, made) => (error ? reject(error) : resolve(made))),
+    shared.createSegment(bytes * pictures, (error, made) => (error ? reject(error) : resolve(made))),
   );
   let to = 0;
-  for (let picture = 0; picture < PICTURES; picture++) {
+  for (let picture = 0; picture < pictures; picture++) {
     for (let y = 0; y < height; y++) {
       for (let x = 0; x < width; x++, to += 4) {
         const moved = x + picture * 6;
@@ -110,14 +115,15 @@ async function openFilm({ width, height }: { readonly width: number; readonly he
       }
     }
   }
-  const window = openWindow(AT.x, AT.y, width, height, 0);
+  const window = openWindow(place.x, place.y, width, height, 0);
+  const [codeX, codeY] = [CODE.x - place.x, CODE.y - place.y];
   const gc = colour(window, 0xffffff);
   const draw = (picture: number) => {
-    const offset = (picture % PICTURES) * bytes;
+    const offset = (picture % pictures) * bytes;
     for (let bit = 0; bit < 16; bit++) {
       const value = (picture >> bit) & 1 ? 255 : 0;
       for (let y = 0; y < 8; y++) {
-        const start = offset + (y * width + bit * 8) * 4;
+        const start = offset + ((codeY + y) * width + codeX + bit * 8) * 4;
         buffer.fill(value, start, start + 32);
       }
     }
@@ -156,7 +162,11 @@ function openTerminal() {
 }
 
 openKeyWindow();
-const films = { small: await openFilm(FILMS.small), large: await openFilm(FILMS.large) };
+const films = {
+  small: await openFilm(FILMS.small),
+  large: await openFilm(FILMS.large),
+  full: await openFilm(FILMS.full),
+};
 const scroll = openTerminal();
 const scenes: Record<string, { draw(nth: number): void; show?(): void; hide?(): void }> = {
   ...films,

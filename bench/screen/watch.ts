@@ -7,7 +7,7 @@ const PROGRAMS = join(import.meta.dir, "..", "programs");
 const PAGE =
   '<!doctype html><body style="margin:0"><div id="screen"></div><script type="module" src="/page.js"></script>';
 
-export type Scene = "still" | "small" | "large" | "scroll";
+export type Scene = "still" | "small" | "large" | "full" | "scroll";
 
 /** What draws on the display (`programs/screen-stage.ts`). */
 export interface Stage extends AsyncDisposable {
@@ -56,7 +56,8 @@ interface Window {
   readonly isReady: boolean;
 }
 
-export async function startViewer(): Promise<Viewer> {
+/** @param takesH264 whether its browser decodes H.264 (default: true). */
+export async function startViewer(takesH264 = true): Promise<Viewer> {
   const built = await Bun.build({
     entrypoints: [join(PROGRAMS, "screen-page.js")],
     target: "browser",
@@ -75,7 +76,7 @@ export async function startViewer(): Promise<Viewer> {
       "/page.js": () => new Response(script, { headers: { "content-type": "text/javascript" } }),
     },
   });
-  const page = await openPage(browser, server.url.href);
+  const page = await openPage(browser, server.url.href, takesH264);
   return {
     connect: ({ url, protocols }) =>
       page.evaluate(([to, offered]) => (globalThis as unknown as Window).connect(to, offered), [
@@ -102,8 +103,10 @@ export async function startViewer(): Promise<Viewer> {
   };
 }
 
-async function openPage(browser: Browser, url: string): Promise<Page> {
+async function openPage(browser: Browser, url: string, takesH264: boolean): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 1_920, height: 1_080 } });
+  // noVNC asks for H.264 where the browser has a decoder.
+  if (!takesH264) await page.addInitScript("delete globalThis.VideoDecoder");
   await page.goto(url);
   await page.waitForFunction(() => (globalThis as unknown as Window).isReady);
   return page;

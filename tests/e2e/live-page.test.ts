@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { Page } from "playwright-core";
 import { connect as connectToX } from "../../src/host/desktop/x11/connection";
 import { browserTest, openPage, useBrowser } from "../browser";
+import { openCinema, picture, psnr, rgbOf } from "../host/desktop/screen/moving";
 import { openTerminal, PROGRAMS, SIZE, startDisplay } from "../host/desktop/support";
 import { serveBinary, TOKEN, until } from "../support";
 
@@ -105,6 +106,59 @@ test("text that is typed arrives exactly, and nothing of who only looks", async 
   await page.getByLabel("Text", { exact: true }).fill(`${OTHERS}${TEXT}\n`);
   await page.getByRole("dialog").getByRole("button", { name: "Type" }).click();
   expect(await host.terminal.typed(2)).toBe(`${TEXT}${OTHERS}\n${OTHERS}${TEXT}\n`);
+  expect(besides(tab.complaints)).toEqual([]);
+});
+
+/** A part of the screen that is looked at. */
+const PART = { x: 96, y: 96, width: 128, height: 96 };
+
+/** Red, green and blue of that part, as the canvas shows it. */
+async function shownOn(page: Page): Promise<Uint8Array> {
+  const { x, y, width, height } = PART;
+  const rgba = await page.evaluate<number[]>(
+    `[...document.querySelector(".live-stage canvas").getContext("2d").getImageData(${x}, ${y}, ${width}, ${height}).data]`,
+  );
+  return Uint8Array.from(rgba.filter((_, at) => at % 4 !== 3));
+}
+
+/** The same of a picture of all of the screen. */
+function partOf(pixels: Int32Array): Uint8Array {
+  const part = new Int32Array(PART.width * PART.height);
+  for (let row = 0; row < PART.height; row++) {
+    const from = (PART.y + row) * SIZE.width + PART.x;
+    part.set(pixels.subarray(from, from + PART.width), row * PART.width);
+  }
+  return rgbOf(part);
+}
+
+test("a film is decoded as H.264, is nearly what is drawn, and exactly that when it rests", async () => {
+  await using host = await setUp();
+  const pictures = Array.from({ length: 8 }, (_, nth) => picture(SIZE, nth));
+  using cinema = await openCinema(host.display.env, SIZE, pictures);
+  await cinema.draw(0);
+  await using tab = await host.look();
+  const { page } = tab;
+  await page.getByText("view only").waitFor();
+  // As text: the DOM is not among the types of the tests.
+  await page.evaluate(`{
+    const { decode } = VideoDecoder.prototype;
+    globalThis.decoded = 0;
+    VideoDecoder.prototype.decode = function (chunk) {
+      globalThis.decoded += 1;
+      return decode.call(this, chunk);
+    };
+  }`);
+  let last = 0;
+  await until("thirty pictures of a film", async () => {
+    for (let nth = 0; nth < 5; nth++) {
+      await cinema.draw(++last);
+      await Bun.sleep(30);
+    }
+    return (await page.evaluate<number>("decoded")) >= 30 || undefined;
+  });
+  const wanted = partOf(pictures[last % pictures.length] ?? new Int32Array());
+  await until("the last picture, nearly", async () => psnr(await shownOn(page), wanted) > 28 || undefined);
+  await until("the same without loss", async () => psnr(await shownOn(page), wanted) === Infinity || undefined);
   expect(besides(tab.complaints)).toEqual([]);
 });
 

@@ -6,7 +6,7 @@
  */
 import type { Point, Region, Size } from "./geometry";
 import type { SeeingCalls } from "./images/look";
-import type { ViewerCalls, ViewerEvents } from "./screen/calls";
+import type { FilmEvents, ViewerCalls, ViewerEvents } from "./screen/calls";
 import type { Devices } from "./screen/child/input";
 import type { Watch, WatchEvents } from "./screen/child/watch";
 import type { WindowWatch } from "./shown-windows";
@@ -155,7 +155,7 @@ export interface BackendEvents {
 }
 
 /** What the child process reports to its parent. */
-export type DesktopEvents = Pick<BackendEvents, "clipboard"> & ViewerEvents;
+export type DesktopEvents = Pick<BackendEvents, "clipboard"> & ViewerEvents & FilmEvents;
 
 /** The calls that the child process (`worker-child.ts`) answers: most are the backend's own. */
 export interface DesktopCalls
@@ -175,6 +175,8 @@ export interface DesktopCalls
   windows(): Promise<readonly DesktopWindow[] | undefined>;
   /** The window under the pointer; undefined where there is none, and where the platform does not say. */
   pointed(): Promise<PointedWindow | undefined>;
+  /** The library that would encode films for viewers, and its version; null where the host has none that svc knows. */
+  filmEncoder(): Promise<string | null>;
   /** Leaves keys and buttons as they are when the child ends: the runs that pressed them have finished. */
   keepPressed(): Promise<void>;
 }

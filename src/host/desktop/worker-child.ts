@@ -49,6 +49,7 @@ export default async function desktopChild(): Promise<void> {
     page: async (region: Region | undefined, options: PageOptions) =>
       takePage(await use(), region ?? undefined, options),
     pointed: async () => (await use()).pointed?.(),
+    filmEncoder: async () => (await import("./screen/film/encoder")).nameOfEncoder(),
     async keepPressed() {
       keepPressed = true;
     },
@@ -59,6 +60,7 @@ export default async function desktopChild(): Promise<void> {
     viewers ??= createViewers(use, {
       viewer: (...said) => parent?.viewer(...said),
       viewerStats: (stats) => parent?.viewerStats(stats),
+      filmFailed: (reason) => parent?.filmFailed(reason),
     });
     return viewers.calls;
   };

@@ -90,6 +90,7 @@ const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
     screenshot: v.object({ ...SIZE, shown: REGION, base64: v.nullable(v.string()) }),
     page: PAGE,
     windows: v.optional(v.array(WINDOW)),
+    filmEncoder: v.nullable(v.string()),
     pointed: v.optional(v.object({ hwnd: v.number(), title: v.string(), pid: v.nullable(v.number()) })),
     place: PLACE,
     request: NOTHING,
@@ -172,7 +173,11 @@ export function createWorker(
       viewers.broke();
       viewers.lost("the desktop helper ended");
     };
-    const started = startDesktopChild(options, { clipboard, ...viewers.events }, exit);
+    const filmFailed = (reason: string) => {
+      viewers.forbidFilms();
+      options.log.warn(`films are sent to viewers of the screen as single pictures from now on: ${reason}`);
+    };
+    const started = startDesktopChild(options, { clipboard, filmFailed, ...viewers.events }, exit);
     child = started;
     return started;
   };

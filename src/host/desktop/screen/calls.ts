@@ -51,11 +51,13 @@ export interface ViewerCalls extends RecordingCalls, BlackBoxCalls {
    *
    * @param viewer.control whether its keys, pointer and clipboard count from the start.
    * @param viewer.name for messages.
+   * @param viewer.film false where films are encoded for nobody any more, since that has failed (default: true).
    */
   openViewer(viewer: {
     readonly id: string;
     readonly control: boolean;
     readonly name: string;
+    readonly film?: boolean;
   }): Promise<Door>;
   /** Without control, what a viewer sends is dropped. Resolves, when it ends, once its keys and buttons are released. */
   controlViewer(id: string, control: boolean): Promise<void>;
@@ -75,6 +77,12 @@ export interface ViewerEvents {
   viewer(id: string, state: "open" | "closed", reason: string): void;
   /** Once a second while there are viewers. */
   viewerStats(viewers: readonly ViewerStats[]): void;
+}
+
+/** What the child reports of films. */
+export interface FilmEvents {
+  /** What encodes films has failed, once: it is not used again. */
+  filmFailed(reason: string): void;
 }
 
 /** The names of the calls, which are made at once. */
@@ -120,4 +128,5 @@ export const VIEWER_ANSWERS = {
 export const VIEWER_EVENTS = {
   viewer: v.strictTuple([v.string(), v.picklist(["open", "closed"]), v.string()]),
   viewerStats: v.strictTuple([v.array(STATS)]),
+  filmFailed: v.strictTuple([v.string()]),
 };

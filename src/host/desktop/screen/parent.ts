@@ -21,6 +21,8 @@ interface ViewerParent {
   call(method: string, args: readonly unknown[], hasChild: boolean): Promise<unknown>;
   /** The child has gone, or is about to, and all viewers with it. */
   lost(reason: string): void;
+  /** No child encodes films any more. */
+  forbidFilms(): void;
 }
 
 /**
@@ -38,6 +40,7 @@ export function createViewerParent(
   /** Whether a child broke while there were such. */
   let mayBeDown = false;
   let screenName: string | undefined;
+  let mayFilm = true;
   /** The socket of the child: one that is killed leaves it behind. */
   let door: string | undefined;
 
@@ -86,8 +89,10 @@ export function createViewerParent(
       if (STARTING_CALLS.has(method)) {
         // Sent at once, so that a call that comes after it does not reach the child before it.
         const named = screenName === undefined ? undefined : send("nameScreen", [screenName]);
-        const [answer] = await Promise.all([send(method, args), named]);
-        if (method === "openViewer" && isNamed(first)) {
+        const isViewer = method === "openViewer" && isNamed(first);
+        const given = isViewer && !mayFilm ? [{ ...first, film: false }] : args;
+        const [answer] = await Promise.all([send(method, given), named]);
+        if (isViewer) {
           ids.add(first.id);
           if ("control" in first && first.control) controlling.add(first.id);
         }
@@ -100,6 +105,9 @@ export function createViewerParent(
       for (const id of [...ids]) events.viewer(id, "closed", reason);
       if (door !== undefined) removeDoor(door);
       door = undefined;
+    },
+    forbidFilms() {
+      mayFilm = false;
     },
   };
 }

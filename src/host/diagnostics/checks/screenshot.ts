@@ -48,6 +48,7 @@ interface Uses extends ScreenSettings {
   desktop(): Promise<{
     session(requester: Requester): Promise<Session>;
     screenshot(frame: { readonly monitor?: number }, file: null, requester: Requester): Promise<Picture>;
+    filmEncoder(requester: Requester): Promise<string | null>;
   }>;
 }
 
@@ -72,8 +73,11 @@ export const screenshot = check({
       const { width, height, base64 } = await desktop.screenshot({}, null, requester);
       const bytes = Math.floor(((base64?.length ?? 0) * 3) / 4);
       if (!base64?.startsWith(PNG_HEAD)) return failed(NO_PNG, desktopAdvice(NO_PNG));
-      const seen = `${session}: ${width}x${height}, ${Math.ceil(bytes / 1_000)} kB`;
-      const found = { ...extra, width, height, bytes };
+      // Without one, or where it does not start, viewers get single pictures: that is no fault.
+      const encoder = await desktop.filmEncoder(requester).catch(() => null);
+      const films = encoder === null ? "" : `, films by ${encoder}`;
+      const seen = `${session}: ${width}x${height}, ${Math.ceil(bytes / 1_000)} kB${films}`;
+      const found = { ...extra, width, height, bytes, film_encoder: encoder };
       return lacks.length === 0
         ? fine(seen, found)
         : warning(`${seen}; no ${lacks.join(", no ")}`, WHAT_WORKS, found);

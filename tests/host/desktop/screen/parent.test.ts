@@ -11,3 +11,16 @@ test("the end of a recording reaches the child after its beginning, also where t
   await Promise.all([parent.call("record", [{}], true), parent.call("stopRecording", [], true)]);
   expect(sent).toEqual(["nameScreen", "nameScreen", "record", "stopRecording"]);
 });
+
+test("once films are forbidden, each further viewer comes with that", async () => {
+  const sent: unknown[] = [];
+  const parent = createViewerParent(new Set(), async (_method, [first]) => {
+    sent.push(first);
+    return { path: "", key: "" };
+  });
+  const viewer = (id: string) => ({ id, control: false, name: id });
+  await parent.call("openViewer", [viewer("one")], true);
+  parent.forbidFilms();
+  await parent.call("openViewer", [viewer("two")], true);
+  expect(sent).toEqual([viewer("one"), { ...viewer("two"), film: false }]);
+});

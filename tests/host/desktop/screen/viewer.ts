@@ -9,6 +9,7 @@ import { until } from "../../../support";
 
 export const TIGHT = 7;
 export const ZRLE = 16;
+export const H264 = 50;
 export const QUALITY_6 = -26;
 export const [CURSOR, NAME, EXTENDED_SIZE, SIZE] = [-239, -307, -308, -223];
 export const [FENCE, CONTINUOUS, EXTENDED_CLIPBOARD] = [-312, -313, 0xc0a1e5ce | 0];
@@ -88,6 +89,16 @@ export interface Format {
 
 const OWN: Format = { bits: 32, max: [255, 255, 255], shift: [16, 8, 0] };
 
+/** A rectangle in H.264: its pixels are in no picture of the viewer. */
+export interface FilmRect {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  readonly flags: number;
+  readonly data: Buffer;
+}
+
 export type Viewer = Awaited<ReturnType<typeof view>>;
 
 /** Connects to `door`, or to a proxy that wants no key, and gets as far as the size of the screen. */
@@ -112,6 +123,7 @@ export async function view(door: Door | { readonly port: number }, version = "RF
   let format = OWN;
   const rects: Array<{ x: number; y: number; width: number; height: number; encoding: number }> = [];
   const cut: Array<{ extended: boolean; body: Buffer }> = [];
+  const films: FilmRect[] = [];
   const fences: Buffer[] = [];
   /** How many updates had come at each of them. */
   const updatesAtFences: number[] = [];
@@ -245,6 +257,12 @@ export async function view(door: Door | { readonly port: number }, version = "RF
     if (encoding === TIGHT) return readTight(x, y, w, h);
     if (encoding === 0) return readRaw(x, y, w, h);
     if (encoding === ZRLE) return readZrle(x, y, w, h);
+    if (encoding === H264) {
+      const head = await read(8);
+      const data = Buffer.from(await read(head.readUInt32BE(0)));
+      films.push({ x, y, width: w, height: h, flags: head.readUInt32BE(4), data });
+      return;
+    }
     if (encoding === NAME) name = (await read((await read(4)).readUInt32BE())).toString();
     else if (encoding === CURSOR) {
       cursor = { width: w, height: h };
@@ -299,6 +317,7 @@ export async function view(door: Door | { readonly port: number }, version = "RF
     greeting,
     rects,
     cut,
+    films,
     fences,
     updatesAtFences,
     get size() {
@@ -366,6 +385,11 @@ export async function view(door: Door | { readonly port: number }, version = "RF
     },
     keepFences() {
       answersFences = false;
+    },
+    /** Answers fences again, and this one. */
+    answer(payload: Buffer) {
+      answersFences = true;
+      socket.write(Buffer.concat([Buffer.of(248, 0, 0, 0, 0, 0, 0, 1, payload.length), payload]));
     },
     /** Begins to read; asks for the whole screen. */
     start() {

@@ -5,6 +5,7 @@ import type { Place } from "../../backend";
 import type { Point } from "../../geometry";
 import type { Cursor } from "./cursor";
 import { createEncoder, type Encoder } from "./encoder";
+import { createFilm, type Film, type FilmSource } from "./film";
 import { createFrame, type Frame, type Rect } from "./frame";
 import type { Parts } from "./parts";
 import type { Watch, WatchEvents } from "./watch";
@@ -30,6 +31,7 @@ export interface Screen {
   /** As they are now: others once the size has changed. */
   readonly frame: Frame;
   readonly encoder: Encoder;
+  readonly film: Film;
   readonly cursor: Cursor | undefined;
   /** Where a pixel of the frame is for the pointer. */
   pointAt(x: number, y: number): Point;
@@ -61,6 +63,7 @@ interface ScreenView {
   readonly watch: Watch;
   readonly frame: Frame;
   readonly encoder: Encoder;
+  readonly film: Film;
 }
 
 /** What the parts of a screen share. */
@@ -75,8 +78,13 @@ interface ScreenState {
 /**
  * @param watch starts to watch the screen.
  * @param lost called when the screen has gone and could not be found again.
+ * @param films where films are encoded (default: nowhere).
  */
-export async function openScreen(watch: StartWatch, lost: (reason: string) => void): Promise<Screen> {
+export async function openScreen(
+  watch: StartWatch,
+  lost: (reason: string) => void,
+  films?: FilmSource,
+): Promise<Screen> {
   const state: ScreenState = { lookers: new Set(), view: () => view, cursor: undefined, isClosed: false };
   const { lookers } = state;
   const grabs = new Grabs(state);
@@ -84,7 +92,7 @@ export async function openScreen(watch: StartWatch, lost: (reason: string) => vo
 
   const start = () => {
     let isOver = false;
-    return openView(watch, {
+    const events: WatchEvents = {
       damaged: () => grabs.damaged(),
       cursor(shape) {
         state.cursor = shape;
@@ -98,7 +106,8 @@ export async function openScreen(watch: StartWatch, lost: (reason: string) => vo
         isOver = true;
         void replace(reason);
       },
-    });
+    };
+    return openView(watch, events, films);
   };
   /** Watches the screen that there is now. */
   const replace = async (reason: string) => {
@@ -109,14 +118,14 @@ export async function openScreen(watch: StartWatch, lost: (reason: string) => vo
         await Bun.sleep(AGAIN_MS);
         return start();
       });
-      if (state.isClosed) return next.watch.close();
+      if (state.isClosed) return closeView(next);
       view = next;
       for (const looker of lookers) looker.replaced();
       grabs.look();
     } catch {
       lost(reason);
     } finally {
-      before.watch.close();
+      closeView(before);
     }
   };
   let view: ScreenView = await start();
@@ -127,6 +136,9 @@ export async function openScreen(watch: StartWatch, lost: (reason: string) => vo
     },
     get encoder() {
       return view.encoder;
+    },
+    get film() {
+      return view.film;
     },
     get cursor() {
       return state.cursor;
@@ -144,16 +156,21 @@ export async function openScreen(watch: StartWatch, lost: (reason: string) => vo
       state.isClosed = true;
       grabs.cancel();
       follower.cancel();
-      view.watch.close();
+      closeView(view);
     },
   };
 }
 
-async function openView(start: StartWatch, events: WatchEvents): Promise<ScreenView> {
+function closeView({ watch, film }: ScreenView): void {
+  film.close();
+  watch.close();
+}
+
+async function openView(start: StartWatch, events: WatchEvents, films?: FilmSource): Promise<ScreenView> {
   const watch = await start(events);
   const { width, height } = watch;
   const frame = createFrame(width, height);
-  const view = { watch, frame, encoder: createEncoder(frame) };
+  const view = { watch, frame, encoder: createEncoder(frame), film: createFilm(frame, films) };
   await watch.grab(true);
   frame.update(watch.pixels, [{ x: 0, y: 0, width, height }]);
   return view;
@@ -216,7 +233,7 @@ class Grabs {
 
   async #grab(): Promise<void> {
     const { lookers, view } = this.state;
-    const { watch, frame } = view();
+    const { watch, frame, film } = view();
     this.#isGrabbing = true;
     this.#isDamaged = false;
     this.#lastAt = performance.now();
@@ -224,6 +241,7 @@ class Grabs {
       const areas = await watch.grab(false);
       if (watch !== view().watch) return;
       const tiles = frame.update(watch.pixels, areas);
+      film.observe(tiles);
       if (tiles.length > 0) for (const looker of lookers) looker.changed(tiles, frame.changedParts);
     } catch {
       // The watch says itself when it is over.

@@ -4,6 +4,7 @@
  */
 import type { Backend } from "../../backend";
 import { type Door, openDoor } from "./door";
+import type { FilmSource } from "./film";
 import { forgetPngs } from "./jpeg";
 import { openScreen, type Screen } from "./screen";
 
@@ -17,6 +18,8 @@ interface SharedScreenParts {
   isUsed(): boolean;
   /** Called when the screen has gone and could not be found again. */
   gone(reason: string): void;
+  /** Where films are encoded. */
+  readonly films: FilmSource;
 }
 
 /** The screen and the door. */
@@ -73,7 +76,7 @@ export class SharedScreen {
       this.#screen = undefined;
       this.parts.gone(reason);
     };
-    const opening = this.parts.use().then((backend) => openScreen(backend.watch, gone));
+    const opening = this.parts.use().then((backend) => openScreen(backend.watch, gone, this.parts.films));
     opening.catch(() => {
       if (this.#screen === opening) this.#screen = undefined;
     });

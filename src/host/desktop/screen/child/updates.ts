@@ -6,6 +6,7 @@
 import { messageOf } from "../../../../lib/errors";
 import { cursorRect, NO_CURSOR } from "./cursor";
 import { type EncodedRect, type Form, wrap } from "./encoder";
+import { FilmFollower, type TakenPicture } from "./film-follower";
 import { isWithin } from "./frame";
 import type { Gauge } from "./gauge";
 import { around, findTile, type Parts, WHOLE } from "./parts";
@@ -65,8 +66,11 @@ export class Updates implements Looker {
   /** The answers to the viewer's wishes about the size, and news of it; each is an update of its own. */
   readonly #sizes: Buffer[] = [];
   #refineTimer: Timer | undefined;
+  readonly #film: FilmFollower;
 
-  constructor(private readonly parts: UpdatesParts) {}
+  constructor(private readonly parts: UpdatesParts) {
+    this.#film = new FilmFollower(parts.screen, parts.wishes, () => this.push());
+  }
 
   /** The viewer has the size of the screen as it is now, and nothing of the picture. */
   begin(): void {
@@ -78,6 +82,7 @@ export class Updates implements Looker {
   end(): void {
     this.#isRunning = false;
     clearTimeout(this.#refineTimer);
+    this.#film.end();
     this.parts.screen.remove(this);
   }
 
@@ -177,6 +182,7 @@ export class Updates implements Looker {
     this.#dirty = new Uint32Array(columns * rows).fill(WHOLE);
     this.#lossy = new Uint8Array(columns * rows);
     this.#nextTile = 0;
+    this.#film.reset(columns * rows);
   }
 
   #knows(encoding: number): boolean {
@@ -193,9 +199,10 @@ export class Updates implements Looker {
       if (size) this.#sendUpdate([size]);
       else {
         const { form } = wishes;
+        const film = this.#film.take(this.#dirty, this.#lossy);
         const budget = form.coding === "tight" && form.quality !== null ? BUDGET : BUDGET_SMALL;
         const encoded = screen.encoder.encode(this.#dirty, form, budget, this.#nextTile);
-        await this.#sendTiles(encoded, form, this.#extras());
+        await this.#sendTiles(encoded, form, this.#extras(), film);
       }
     } catch (error) {
       fail(messageOf(error));
@@ -227,14 +234,21 @@ export class Updates implements Looker {
    * Sends what is ready first to who controls: a letter that was typed does not wait for a video on the same screen.
    *
    * @param form in which it was encoded: the viewer may want another one meanwhile.
+   * @param film a picture that comes before what lies on it.
    */
-  async #sendTiles(encoded: readonly EncodedRect[], form: Form, first: readonly Buffer[]): Promise<void> {
+  async #sendTiles(
+    encoded: readonly EncodedRect[],
+    form: Form,
+    first: readonly Buffer[],
+    film?: TakenPicture,
+  ): Promise<void> {
     const { screen, gauge, wishes } = this.parts;
     const { encoder } = screen;
     const now = first.slice();
     const later: EncodedRect[] = [];
     for (const one of encoded) {
-      if (one.bytes instanceof Buffer) now.push(this.#wrapped(one, form, one.bytes));
+      const isOnFilm = film && one.tiles.some((tile) => film.area.tiles.has(tile));
+      if (one.bytes instanceof Buffer && !isOnFilm) now.push(this.#wrapped(one, form, one.bytes));
       else later.push(one);
       for (const tile of one.tiles) {
         if (one.isLossy) this.#lossy[tile] = 1;
@@ -242,18 +256,23 @@ export class Updates implements Looker {
       }
       this.#nextTile = (one.tiles[0] ?? 0) + 1;
     }
-    if (later.length > 0 && now.length > 0 && this.#isContinuous && wishes.hasControl) {
+    const hasToWait = later.length > 0 || film !== undefined;
+    if (hasToWait && now.length > 0 && this.#isContinuous && wishes.hasControl) {
       this.#sendUpdate(now.splice(0));
     }
+    const filmed = await film?.rect.catch(() => undefined);
+    if (filmed) now.push(filmed);
     for (const one of later) now.push(this.#wrapped(one, form, await one.bytes));
     if (!this.#isRunning || encoder !== screen.encoder) return;
-    if (encoded.length === 0) {
+    // There is no film any more: what it would have brought is sent in another way.
+    if (film && !filmed) this.changed([...film.area.tiles]);
+    if (encoded.length === 0 && !filmed) {
       if (now.length > 0) this.#sendUpdate(now);
       return;
     }
     gauge.frame();
     this.#sendUpdate(now, this.#knows(PSEUDO.fence) ? gauge.fence() : undefined);
-    if (encoded.some((one) => one.isLossy)) this.#refineLater(REST_MS);
+    if (filmed || encoded.some((one) => one.isLossy)) this.#refineLater(REST_MS);
   }
 
   #wrapped({ rect }: EncodedRect, form: Form, bytes: Buffer): Buffer {
@@ -285,6 +304,8 @@ export class Updates implements Looker {
     for (let tile = this.#lossy.indexOf(1); tile >= 0; tile = this.#lossy.indexOf(1, tile + 1)) {
       if (!this.#dirty[tile] && (frame.changedAt[tile] ?? 0) <= before) rested[tile] = WHOLE;
     }
+    // The next picture of the film would bring the losses again.
+    for (const tile of this.#film.followed()) rested[tile] = 0;
     if (findTile(rested) < 0 || !this.isReady()) return this.#refineLater(REST_MS);
     this.#isSending = true;
     try {

@@ -10,9 +10,10 @@ import type { Signature } from "../../../../wire/screen/signature";
 import type { Backend } from "../../backend";
 import type { BlackBoxCalls, BoxOptions } from "../black-box/calls";
 import type { BoxRecorder } from "../black-box/recorder";
-import type { ViewerCalls, ViewerEvents } from "../calls";
+import type { FilmEvents, ViewerCalls, ViewerEvents } from "../calls";
 import type { RecordingCalls, RecordingResult } from "../record/calls";
 import { createViewerClipboard } from "./clipboard";
+import type { FilmSource } from "./film";
 import { createInput } from "./input";
 import { Session } from "./session";
 import { SharedScreen } from "./shared-screen";
@@ -37,10 +38,11 @@ interface Viewer {
 }
 
 /** @param use gives the desktop. */
-export function createViewers(use: () => Promise<Backend>, events: ViewerEvents): Viewers {
+export function createViewers(use: () => Promise<Backend>, events: ViewerEvents & FilmEvents): Viewers {
   const viewers = new Map<string, Viewer>();
+  const films = createFilms(events);
   const shared = new SharedScreen({
-    use,
+    ...{ use, films },
     isUsed: () => viewers.size > 0 || pictures.isRecording() || box.isKept(),
     gone(reason) {
       pictures.end(new Error(reason));
@@ -99,7 +101,8 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
     ...pictures.calls,
     ...box.calls,
     signature: (options) => takeSignature(shared, use, options.exclude),
-    async openViewer({ id, control }) {
+    async openViewer({ id, control, film }) {
+      if (film === false) films.forbid();
       if (viewers.has(id)) throw badInput(`there is a viewer ${JSON.stringify(id)} already`);
       if (viewers.size >= MAX_VIEWERS) throw unavailable(`there are ${MAX_VIEWERS} viewers already`);
       const viewer: Viewer = { control };
@@ -138,6 +141,27 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
       shared.leave();
       door?.close();
       await Promise.all(ended);
+    },
+  };
+}
+
+/** Where films are encoded: nowhere any more once that has failed, or was found not to be there. */
+function createFilms(events: FilmEvents): FilmSource & { forbid(): void } {
+  let isOff = false;
+  return {
+    async open(size) {
+      if (isOff) return null;
+      const { openFilmEncoder } = await import("../film/encoder");
+      const opened = await openFilmEncoder(size);
+      isOff ||= opened === null;
+      return opened;
+    },
+    failed(reason) {
+      isOff = true;
+      events.filmFailed(reason);
+    },
+    forbid() {
+      isOff = true;
     },
   };
 }

@@ -1,0 +1,225 @@
+/**
+ * The film on a screen, as a stream of H.264 that all viewers share who take one: each picture is encoded once.
+ *
+ * A picture is of use to who has the one before it, or needs none before it. Who has missed one waits for the next that needs none: at most
+ * one in a second is made for that. What waits for a slow viewer is so never more than one picture.
+ */
+import type { FilmEncoder } from "../film/encoder";
+import type { Frame } from "./frame";
+import { type FilmArea, Motion } from "./motion";
+import { rectHeader } from "./server-messages";
+
+/** Open H.264 Encoding (rfbproto). */
+export const H264 = 50;
+/** All that a viewer has of other streams is of no use any more (rfbproto, Open H.264: resetAllContexts). */
+const RESET_ALL = 2;
+/** How often a picture is made that needs none before it, for who has missed one, in milliseconds. */
+const KEY_MS = 1_000;
+/** How long the encoder is kept without a film, in milliseconds. */
+const IDLE_MS = 10_000;
+
+/** Where films are encoded. */
+export interface FilmSource {
+  /** @returns null for nowhere. @throws why it does not start. */
+  open(size: { readonly width: number; readonly height: number }): Promise<FilmEncoder | null>;
+  /** Called when it has failed: it is not opened again. */
+  failed(reason: string): void;
+}
+
+/** A picture of the film. */
+export interface FilmPicture {
+  readonly area: FilmArea;
+  /** The number of the last change of the frame that is in it. */
+  readonly change: number;
+  readonly isKey: boolean;
+  /** @throws why there is no film any more. */
+  readonly bytes: Promise<Buffer>;
+}
+
+/** What one viewer has of it. */
+export interface FilmSeat {
+  /** The last picture that it was given. */
+  picture: FilmPicture | undefined;
+}
+
+/** What a viewer is given: a picture, and whether it continues what it has; or the advice to wait for one. */
+export type FilmTurn = { readonly picture: FilmPicture; readonly isFirst: boolean } | "later";
+
+/** The rectangle of a picture. @param isFirst whether it continues nothing that the viewer has. @throws as its bytes. */
+export async function filmRect({ area, bytes }: FilmPicture, isFirst: boolean): Promise<Buffer> {
+  const data = await bytes;
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(data.length, 0);
+  head.writeUInt32BE(isFirst ? RESET_ALL : 0, 4);
+  return Buffer.concat([rectHeader(area.rect, H264), head, data]);
+}
+
+/** The film of one frame. */
+export interface Film {
+  /** Takes the tiles that a look found changed. */
+  observe(tiles: readonly number[]): void;
+  /** The part of the screen that is a film now, whether it is encoded or not. */
+  area(): FilmArea | undefined;
+  /**
+   * The next picture for a viewer, which begins to be made here if it must.
+   *
+   * @returns undefined while there is no film, or nothing to encode it with.
+   */
+  take(seat: FilmSeat): FilmTurn | undefined;
+  /** The viewer has gone, or takes no film any more. */
+  leave(seat: FilmSeat): void;
+  close(): void;
+}
+
+/** @param source where it is encoded (default: nowhere, so that there is never a film). */
+export function createFilm(frame: Frame, source?: FilmSource): Film {
+  return source ? new EncodedFilm(frame, source) : NO_FILM;
+}
+
+const NO_FILM: Film = {
+  observe() {},
+  area: () => undefined,
+  take: () => undefined,
+  leave() {},
+  close() {},
+};
+
+class EncodedFilm implements Film {
+  readonly #motion: Motion;
+  /** Those that have a picture of the stream of now. */
+  readonly #seats = new Set<FilmSeat>();
+  /** `none` on this host, or no longer. */
+  #encoder: FilmEncoder | "opening" | "none" | undefined;
+  /** The last picture, while the stream goes on, and the one before it. */
+  #newest: FilmPicture | undefined;
+  #previous: FilmPicture | undefined;
+  #isBusy = false;
+  /** Whether somebody waits for a picture that needs none before it; when the last such was made. */
+  #isKeyWanted = false;
+  #lastKey = Number.NEGATIVE_INFINITY;
+  #idle: Timer | undefined;
+  #isClosed = false;
+
+  constructor(
+    private readonly frame: Frame,
+    private readonly source: FilmSource,
+  ) {
+    this.#motion = new Motion(frame);
+  }
+
+  observe(tiles: readonly number[]): void {
+    this.#motion.observe(tiles, performance.now());
+  }
+
+  area(): FilmArea | undefined {
+    return this.#motion.area(performance.now());
+  }
+
+  take(seat: FilmSeat): FilmTurn | undefined {
+    const area = this.area();
+    const encoder = area && this.#ready();
+    if (!area || !encoder) return undefined;
+    if (this.#newest && this.#newest.area !== area) {
+      // What is being made is waited for: the encoder makes one picture at a time.
+      if (this.#isBusy) return "later";
+      this.#endStream();
+    }
+    const newest = this.#newest;
+    const had = seat.picture;
+    const continues = newest !== undefined && had === newest;
+    if (newest && !continues && (newest.isKey || (had && had === this.#previous)))
+      return this.#give(seat, newest);
+    const isDue = performance.now() - this.#lastKey >= KEY_MS;
+    const isAlone = this.#seats.size === (this.#seats.has(seat) ? 1 : 0);
+    // One that needs none before it is a large one for all others.
+    if (this.#isBusy || !(continues || isDue || isAlone)) {
+      this.#isKeyWanted ||= !continues;
+      return "later";
+    }
+    const isKey = !continues || (this.#isKeyWanted && isDue);
+    return this.#give(seat, this.#make(encoder, area, isKey));
+  }
+
+  leave(seat: FilmSeat): void {
+    this.#seats.delete(seat);
+    seat.picture = undefined;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#rest();
+    this.#encoder = "none";
+  }
+
+  #give(seat: FilmSeat, picture: FilmPicture): FilmTurn {
+    const isFirst = !this.#seats.has(seat);
+    this.#seats.add(seat);
+    seat.picture = picture;
+    return { picture, isFirst };
+  }
+
+  #make(encoder: FilmEncoder, area: FilmArea, isKey: boolean): FilmPicture {
+    const kind = !this.#newest ? "first" : isKey ? "key" : "next";
+    if (isKey) {
+      this.#isKeyWanted = false;
+      this.#lastKey = performance.now();
+    }
+    this.#isBusy = true;
+    const bytes = encoder.encode(this.frame, area.rect, kind);
+    const picture: FilmPicture = { area, change: this.frame.lastChange(), isKey, bytes };
+    this.#previous = this.#newest;
+    this.#newest = picture;
+    bytes.then(
+      () => {
+        this.#isBusy = false;
+      },
+      (error) => this.#fail(error),
+    );
+    this.#restLater();
+    return picture;
+  }
+
+  #endStream(): void {
+    this.#newest = this.#previous = undefined;
+    for (const seat of this.#seats) seat.picture = undefined;
+    this.#seats.clear();
+  }
+
+  /** The encoder, once it is there; it is opened when it is first needed. */
+  #ready(): FilmEncoder | undefined {
+    if (typeof this.#encoder === "object") return this.#encoder;
+    if (this.#encoder) return undefined;
+    this.#encoder = "opening";
+    this.source.open(this.frame).then(
+      (opened) => {
+        if (this.#isClosed) return opened?.leave();
+        this.#encoder = opened ?? "none";
+        if (opened) this.#restLater();
+      },
+      (error) => this.#fail(error),
+    );
+    return undefined;
+  }
+
+  #fail(error: unknown): void {
+    this.#isBusy = false;
+    this.#endStream();
+    const isNews = !this.#isClosed && this.#encoder !== "none" && this.#encoder !== undefined;
+    this.#rest();
+    this.#encoder = "none";
+    if (isNews) this.source.failed(error instanceof Error ? error.message : String(error));
+  }
+
+  #restLater(): void {
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => this.#rest(), IDLE_MS);
+  }
+
+  /** Ends the encoder, until there is a film again. */
+  #rest(): void {
+    clearTimeout(this.#idle);
+    this.#endStream();
+    if (typeof this.#encoder === "object") this.#encoder.leave();
+    if (this.#encoder !== "none") this.#encoder = undefined;
+  }
+}

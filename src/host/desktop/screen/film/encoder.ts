@@ -1,0 +1,116 @@
+/**
+ * The process that encodes films, from the side of the desktop's child, which shares memory with it.
+ */
+import { closeSync } from "node:fs";
+import { type Child, startChild } from "../../../../lib/child";
+import { silentLog } from "../../../../lib/log";
+import { selfCommand } from "../../../../lib/self-command";
+import type { Size } from "../../geometry";
+import { createMemory } from "../../shared-memory";
+import type { Rect } from "../child/frame";
+import { FILM_PROTOCOL, type FilmCalls, MOST_BYTES, type PictureKind } from "./calls";
+
+/** How long the process may take to start, and for a picture, in milliseconds: it is killed then. */
+const [START_MS, PICTURE_MS] = [10_000, 3_000];
+
+/** Pixels that are filmed: all of a screen. */
+export interface FilmedPixels extends Size {
+  /** Blue, green, red and an unused byte, from the lowest. */
+  readonly pixels: Int32Array;
+}
+
+/** What encodes films. */
+export interface FilmEncoder {
+  /** The library, and its version. */
+  readonly name: string;
+  /**
+   * Encodes a part of the screen, one at a time. Where its width or height is odd, the picture is one larger, and its last column or row
+   * twice there.
+   *
+   * @returns an access unit of H.264 (annex B). The pixels are read before this returns.
+   * @throws why it is of no use any more.
+   */
+  encode(screen: FilmedPixels, place: Rect, kind: PictureKind): Promise<Buffer>;
+  /** Ends it. */
+  leave(): void;
+}
+
+const even = (size: number) => size + (size & 1);
+
+const start = (command: readonly string[]) =>
+  startChild<FilmCalls>({
+    command,
+    what: "the film encoder",
+    // How it ended is what the call that it happened to throws.
+    log: silentLog,
+    protocol: FILM_PROTOCOL,
+  });
+
+/**
+ * Starts the process.
+ *
+ * @param screen how large the pictures are at most.
+ * @param command its command line (default: svc's own).
+ * @returns null where the host has no library for it, or no memory to share.
+ * @throws why it does not start.
+ */
+export async function openFilmEncoder(
+  screen: Size,
+  command: readonly string[] = selfCommand(["film-child"]),
+): Promise<FilmEncoder | null> {
+  if (process.platform !== "linux") return null;
+  const memory = createMemory(even(screen.width) * even(screen.height) * 4 + MOST_BYTES);
+  if (!memory) return null;
+  const child = start(command);
+  try {
+    const calls = child.calls(START_MS);
+    const name = await calls.find();
+    if (name === null) {
+      void child.leave();
+      return null;
+    }
+    // It has no name in the file system any more.
+    await calls.share(`/proc/${process.pid}/fd/${memory.fd}`);
+    return encoderIn(child, name, memory.bytes);
+  } catch (error) {
+    void child.kill();
+    throw error;
+  } finally {
+    closeSync(memory.fd);
+  }
+}
+
+/** The library that the process would encode with; null for none. @throws why it does not start. */
+export async function nameOfEncoder(command = selfCommand(["film-child"])): Promise<string | null> {
+  if (process.platform !== "linux") return null;
+  await using child = start(command);
+  return child.calls(START_MS).find();
+}
+
+function encoderIn(child: Child<FilmCalls>, name: string, memory: Uint8Array<ArrayBuffer>): FilmEncoder {
+  const calls = child.calls(PICTURE_MS);
+  const pixels = new Int32Array(memory.buffer, memory.byteOffset, (memory.length - MOST_BYTES) / 4);
+  const picture = memory.subarray(memory.length - MOST_BYTES);
+  return {
+    name,
+    async encode(screen, place, kind) {
+      const [width, height] = [even(place.width), even(place.height)];
+      copyPart(pixels, screen, place);
+      const length = await calls.encode({ width, height, kind });
+      return Buffer.from(picture.subarray(0, length));
+    },
+    leave: () => void child.leave(),
+  };
+}
+
+/** Copies a part of the screen to the start of `to`, in rows and columns of an even number. */
+function copyPart(to: Int32Array, screen: FilmedPixels, { x, y, width, height }: Rect): void {
+  const across = even(width);
+  let out = 0;
+  for (let row = y; row < y + height; row++, out += across) {
+    const from = row * screen.width + x;
+    to.set(screen.pixels.subarray(from, from + width), out);
+    if (across > width) to[out + width] = to[out + width - 1] ?? 0;
+  }
+  if (height & 1) to.copyWithin(out, out - across, out);
+}

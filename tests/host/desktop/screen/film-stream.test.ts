@@ -1,0 +1,201 @@
+/** A film as viewers get it: who is sent H.264, what it shows, and what comes after it. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { createViewerClipboard } from "../../../../src/host/desktop/screen/child/clipboard";
+import type { Cursor } from "../../../../src/host/desktop/screen/child/cursor";
+import type { FilmSource } from "../../../../src/host/desktop/screen/child/film";
+import { createInput } from "../../../../src/host/desktop/screen/child/input";
+import { openScreen } from "../../../../src/host/desktop/screen/child/screen";
+import { Session } from "../../../../src/host/desktop/screen/child/session";
+import type { WatchEvents } from "../../../../src/host/desktop/screen/child/watch";
+import { openFilmEncoder } from "../../../../src/host/desktop/screen/film/encoder";
+import { temporaryFolder, testWith, until } from "../../../support";
+import { cropped, decoded, picture, psnr, rgbOf } from "./moving";
+import { CONTINUOUS, FENCE, H264, QUALITY_6, TIGHT, type Viewer, view } from "./viewer";
+
+setDefaultTimeout(120_000);
+const withDecoder = testWith("ffmpeg");
+
+const SIZE = { width: 401, height: 301 };
+/** As its decoder has it. */
+const CODED = { width: 402, height: 302 };
+
+/** A screen that shows what it is told, and a session for each that connects. */
+async function serve(source: Partial<FilmSource> = {}) {
+  const folder = temporaryFolder();
+  const pixels = picture(SIZE, 0);
+  const failures: string[] = [];
+  let events: WatchEvents | undefined;
+  let pointer = { x: -100, y: -100 };
+  let areas = [{ x: 0, y: 0, ...SIZE }];
+  const screen = await openScreen(
+    async (given) => {
+      events = given;
+      return {
+        ...{ ...SIZE, pixels, scale: 1, corner: { x: 0, y: 0 }, close() {} },
+        grab: async () => areas,
+        pointer: async () => pointer,
+      };
+    },
+    () => {},
+    { open: openFilmEncoder, failed: (reason) => void failures.push(reason), ...source },
+  );
+  const none = { clipboard: async () => "", setClipboard: async () => {} };
+  const server = createServer(
+    (socket) =>
+      new Session({
+        ...{ socket, screen, name: "test", ended() {}, control: false },
+        input: createInput({ keys: async () => {}, point: async () => {} }, false),
+        clipboard: createViewerClipboard(none, false),
+      }),
+  );
+  const path = join(folder.path, "rfb");
+  await new Promise<void>((resolve) => server.listen(path, () => resolve()));
+  return {
+    failures,
+    now: () => rgbOf(pixels),
+    /** Shows another picture on all of the screen. */
+    draw(nth: number) {
+      pixels.set(picture(SIZE, nth));
+      areas = [{ x: 0, y: 0, ...SIZE }];
+      events?.damaged();
+    },
+    point(shape: Cursor, x: number, y: number) {
+      pointer = { x, y };
+      events?.cursor(shape);
+    },
+    async connect(...encodings: readonly number[]) {
+      const viewer = await view({ path, key: "" });
+      viewer.encodings(...encodings);
+      viewer.start();
+      await until("the first picture", () => viewer.updates > 0 || undefined);
+      return viewer;
+    },
+    [Symbol.dispose]() {
+      server.close();
+      screen.close();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+type Served = Awaited<ReturnType<typeof serve>>;
+
+/** Plays until `isOver`; each picture is drawn when all `viewers` have had the one before. @returns the next that was not drawn. */
+async function play(served: Served, viewers: readonly Viewer[], isOver: () => boolean, from = 1): Promise<number> {
+  for (let nth = from; nth < from + 400; nth++) {
+    if (isOver()) return nth;
+    const before = viewers.map(({ updates }) => updates);
+    served.draw(nth);
+    await until("each viewer to have it", () => {
+      for (const { failure } of viewers) if (failure) throw failure;
+      return viewers.every(({ updates }, at) => updates > (before[at] ?? 0)) || undefined;
+    });
+  }
+  throw new Error("400 pictures were not enough");
+}
+
+const BROWSER = [TIGHT, QUALITY_6, CONTINUOUS, FENCE, H264];
+const streamOf = (viewer: Viewer) => Buffer.concat(viewer.films.map(({ data }) => data));
+
+withDecoder("a film comes in H.264, decodes to what the screen shows, and what rests comes without loss", async () => {
+  using served = await serve();
+  using viewer = await served.connect(...BROWSER);
+  await play(served, [viewer], () => viewer.films.length >= 10);
+  const [first, ...others] = viewer.films;
+  expect(first).toMatchObject({ x: 0, y: 0, ...SIZE, flags: 2 });
+  for (const { flags } of others) expect(flags).toBe(0);
+  const pictures = await decoded(streamOf(viewer), CODED);
+  expect(pictures).toHaveLength(viewer.films.length);
+  const last = cropped(pictures.at(-1) ?? new Uint8Array(), CODED, SIZE);
+  expect(psnr(last, served.now())).toBeGreaterThan(30);
+  await viewer.shows(async () => served.now());
+});
+
+withDecoder("who does not list it gets none, and sees the same", async () => {
+  using served = await serve();
+  using viewer = await served.connect(...BROWSER);
+  using plain = await served.connect(TIGHT, QUALITY_6, CONTINUOUS, FENCE);
+  using lossless = await served.connect(TIGHT, CONTINUOUS, FENCE, H264);
+  await play(served, [viewer, plain, lossless], () => viewer.films.length >= 5);
+  expect([plain.films, lossless.films]).toEqual([[], []]);
+  await plain.shows(async () => served.now());
+  await lossless.shows(async () => served.now());
+});
+
+withDecoder("one who comes in the middle begins with a picture that needs none before it, of the same stream", async () => {
+  using served = await serve();
+  using first = await served.connect(...BROWSER);
+  const next = await play(served, [first], () => first.films.length >= 5);
+  using second = await served.connect(...BROWSER);
+  await play(served, [first, second], () => second.films.length >= 5, next);
+  expect(second.films[0]?.flags).toBe(2);
+  expect(first.films.filter(({ flags }) => flags !== 0)).toHaveLength(1);
+  const datas = new Set(first.films.map(({ data }) => data.toString("latin1")));
+  for (const { data } of second.films) expect(datas.has(data.toString("latin1"))).toBe(true);
+  for (const viewer of [first, second]) {
+    const pictures = await decoded(streamOf(viewer), CODED);
+    expect(pictures).toHaveLength(viewer.films.length);
+    expect(psnr(cropped(pictures.at(-1) ?? new Uint8Array(), CODED, SIZE), served.now())).toBeGreaterThan(30);
+  }
+});
+
+withDecoder("one who does not answer costs the other nothing, and begins anew when it does", async () => {
+  using served = await serve();
+  using quick = await served.connect(...BROWSER);
+  using slow = await served.connect(...BROWSER);
+  let next = await play(served, [quick, slow], () => Math.min(quick.films.length, slow.films.length) >= 3);
+  slow.socket.pause();
+  slow.keepFences();
+  const before = slow.films.length;
+  next = await play(served, [quick], () => quick.films.length >= 40, next);
+  slow.socket.resume();
+  for (const payload of slow.fences.splice(0)) slow.answer(payload);
+  await play(served, [quick], () => slow.films.length >= before + 12, next);
+  for (const viewer of [quick, slow]) {
+    expect(viewer.films.filter(({ flags }) => flags !== 0)).toHaveLength(1);
+    // A stream in which one is missing is none that decodes.
+    await decoded(streamOf(viewer), CODED);
+  }
+});
+
+withDecoder("the pointer is drawn over it for who has it in the picture", async () => {
+  using served = await serve();
+  const white = { width: 10, height: 10, hotX: 0, hotY: 0, pixels: new Uint32Array(100).fill(0xffff_ffff) };
+  using viewer = await served.connect(...BROWSER);
+  served.point(white, 70, 70);
+  await play(served, [viewer], () => viewer.films.length >= 5);
+  const { rects } = viewer;
+  const at = rects.findLastIndex(({ encoding }) => encoding === H264);
+  const over = rects.slice(at + 1).filter(({ encoding, x, y }) => encoding === TIGHT && x <= 70 && y <= 70);
+  expect(over.length).toBeGreaterThan(0);
+});
+
+withDecoder("where the process that encodes is killed, single pictures come at once, and it is said how it ended", async () => {
+  using served = await serve();
+  using viewer = await served.connect(...BROWSER);
+  let next = await play(served, [viewer], () => viewer.films.length >= 5);
+  const [pid = ""] = (await Bun.$`pgrep -P ${process.pid} -f film-child`.text()).trim().split("\n");
+  process.kill(Number(pid), "SIGKILL");
+  next = await play(served, [viewer], () => served.failures.length > 0, next);
+  const before = viewer.jpegs;
+  await play(served, [viewer], () => viewer.jpegs > before + 10, next);
+  expect(served.failures).toEqual([expect.stringMatching(/^the film encoder (was killed by SIGKILL|has ended)/)]);
+  await viewer.shows(async () => served.now());
+});
+
+test("an encoder that fails is left for pictures one by one, at once and for good", async () => {
+  let opened = 0;
+  using served = await serve({
+    async open() {
+      opened++;
+      return { name: "broken", encode: () => Promise.reject(new Error("no more")), leave() {} };
+    },
+  });
+  using viewer = await served.connect(...BROWSER);
+  await play(served, [viewer], () => served.failures.length > 0);
+  await play(served, [viewer], () => viewer.jpegs > 50, 50);
+  expect([viewer.films, served.failures, opened]).toEqual([[], ["no more"], 1]);
+  await viewer.shows(async () => served.now());
+});
