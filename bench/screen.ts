@@ -11,6 +11,7 @@
  * What is drawn (30 pictures or lines a second) is what the delivered pictures are divided by; times are divided by their goals.
  */
 import { join } from "node:path";
+import { nameOfEncoder } from "../src/host/desktop/screen/film/encoder";
 import {
   memoryBytes,
   processorMs,
@@ -19,7 +20,6 @@ import {
   startSvcScreen,
   startX11vnc,
 } from "./screen/rivals";
-import { nameOfEncoder } from "../src/host/desktop/screen/film/encoder";
 import { openSink } from "./screen/sink";
 import { SCENE_MS, SCENES, type Seen, takeTurn } from "./screen/turn";
 import { type Scene, type Stage, startStage, startViewer, type Viewer } from "./screen/watch";

@@ -158,7 +158,10 @@ test("a film is decoded as H.264, is nearly what is drawn, and exactly that when
   });
   const wanted = partOf(pictures[last % pictures.length] ?? new Int32Array());
   await until("the last picture, nearly", async () => psnr(await shownOn(page), wanted) > 28 || undefined);
-  await until("the same without loss", async () => psnr(await shownOn(page), wanted) === Infinity || undefined);
+  await until(
+    "the same without loss",
+    async () => psnr(await shownOn(page), wanted) === Infinity || undefined,
+  );
   expect(besides(tab.complaints)).toEqual([]);
 });
 

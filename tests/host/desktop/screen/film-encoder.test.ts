@@ -1,7 +1,11 @@
 /** What encodes films: the libraries of the host, as another program decodes what they make, and the process around them. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { PictureKind } from "../../../../src/host/desktop/screen/film/calls";
-import { type FilmEncoder, nameOfEncoder, openFilmEncoder } from "../../../../src/host/desktop/screen/film/encoder";
+import {
+  type FilmEncoder,
+  nameOfEncoder,
+  openFilmEncoder,
+} from "../../../../src/host/desktop/screen/film/encoder";
 import { convert, createPlanes, findConverter } from "../../../../src/host/desktop/screen/film/i420";
 import { openOpenH264 } from "../../../../src/host/desktop/screen/film/openh264";
 import { openX264 } from "../../../../src/host/desktop/screen/film/x264";
@@ -15,7 +19,8 @@ const withDecoder = testWith("ffmpeg");
 function unitsIn(stream: Uint8Array): number[] {
   const kinds: number[] = [];
   for (let at = 0; at + 3 < stream.length; at++) {
-    if (stream[at] === 0 && stream[at + 1] === 0 && stream[at + 2] === 1) kinds.push((stream[at + 3] ?? 0) & 31);
+    if (stream[at] === 0 && stream[at + 1] === 0 && stream[at + 2] === 1)
+      kinds.push((stream[at + 3] ?? 0) & 31);
   }
   return kinds;
 }
@@ -25,30 +30,36 @@ for (const [name, open] of [
   ["x264", openX264],
   ["OpenH264", openOpenH264],
 ] as const) {
-  withDecoder(`${name}: pictures come at once, one slice each, and are nearly those that went in`, async () => {
-    const size = { width: 640, height: 354 };
-    const stream = open()?.open(size);
-    if (!stream) throw new Error(`the host has no ${name} of a known build`);
-    const planes = createPlanes(size);
-    const encoded: Uint8Array[] = [];
-    for (let nth = 0; nth < 12; nth++) {
-      findConverter()(picture(size, nth), planes);
-      encoded.push(stream.encode(planes, nth === 7).slice());
-    }
-    stream.close();
-    for (const [nth, one] of encoded.entries()) {
-      const units = unitsIn(one);
-      const isKey = nth === 0 || nth === 7;
-      expect(units.filter((unit) => unit === SLICE || unit === IDR_SLICE)).toEqual([isKey ? IDR_SLICE : SLICE]);
-      expect(units.includes(PARAMETERS)).toBe(isKey);
-    }
-    const pictures = await decoded(Buffer.concat(encoded), size);
-    expect(pictures).toHaveLength(12);
-    for (const [nth, one] of pictures.entries()) expect(psnr(one, rgbOf(picture(size, nth)))).toBeGreaterThan(30);
-    // One that needs none before it.
-    const [alone] = await decoded(encoded[7] ?? new Uint8Array(), size);
-    expect(psnr(alone ?? new Uint8Array(), rgbOf(picture(size, 7)))).toBeGreaterThan(30);
-  });
+  withDecoder(
+    `${name}: pictures come at once, one slice each, and are nearly those that went in`,
+    async () => {
+      const size = { width: 640, height: 354 };
+      const stream = open()?.open(size);
+      if (!stream) throw new Error(`the host has no ${name} of a known build`);
+      const planes = createPlanes(size);
+      const encoded: Uint8Array[] = [];
+      for (let nth = 0; nth < 12; nth++) {
+        findConverter()(picture(size, nth), planes);
+        encoded.push(stream.encode(planes, nth === 7).slice());
+      }
+      stream.close();
+      for (const [nth, one] of encoded.entries()) {
+        const units = unitsIn(one);
+        const isKey = nth === 0 || nth === 7;
+        expect(units.filter((unit) => unit === SLICE || unit === IDR_SLICE)).toEqual([
+          isKey ? IDR_SLICE : SLICE,
+        ]);
+        expect(units.includes(PARAMETERS)).toBe(isKey);
+      }
+      const pictures = await decoded(Buffer.concat(encoded), size);
+      expect(pictures).toHaveLength(12);
+      for (const [nth, one] of pictures.entries())
+        expect(psnr(one, rgbOf(picture(size, nth)))).toBeGreaterThan(30);
+      // One that needs none before it.
+      const [alone] = await decoded(encoded[7] ?? new Uint8Array(), size);
+      expect(psnr(alone ?? new Uint8Array(), rgbOf(picture(size, 7)))).toBeGreaterThan(30);
+    },
+  );
 }
 
 test("pixels are converted alike with the host's library and without", () => {
@@ -58,7 +69,10 @@ test("pixels are converted alike with the host's library and without", () => {
   pixels.set([0, 0xff_ffff, 0xff_0000, 0x00_ff00, 0x00_00ff], 5);
   findConverter()(pixels, one);
   convert(pixels, other);
-  const most = one.bytes.reduce((max, value, at) => Math.max(max, Math.abs(value - (other.bytes[at] ?? 0))), 0);
+  const most = one.bytes.reduce(
+    (max, value, at) => Math.max(max, Math.abs(value - (other.bytes[at] ?? 0))),
+    0,
+  );
   expect(most).toBeLessThanOrEqual(2);
 });
 
@@ -83,31 +97,38 @@ async function film(encoder: FilmEncoder, screen: { width: number; height: numbe
   return Buffer.concat(pictures);
 }
 
-withDecoder("the process encodes any part of a screen, of an odd size too, one stream after the other", async () => {
-  const screen = { width: 401, height: 303 };
-  const encoder = await openFilmEncoder(screen);
-  if (!encoder) throw new Error("the host has no library that is known");
-  expect(encoder.name).toBe((await nameOfEncoder()) ?? "");
-  const whole = await decoded(await film(encoder, screen, {}), { width: 402, height: 304 });
-  expect(whole).toHaveLength(4);
-  for (const [nth, one] of whole.entries()) {
-    const shown = cropped(one, { width: 402, height: 304 }, screen);
-    expect(psnr(shown, rgbOf(picture(screen, nth)))).toBeGreaterThan(30);
-  }
-  const place = { x: 64, y: 128, width: 128, height: 64 };
-  const part = await decoded(await film(encoder, screen, place), place);
-  const wanted = new Int32Array(128 * 64);
-  const pixels = picture(screen, 3);
-  for (let row = 0; row < 64; row++) {
-    const from = (128 + row) * screen.width + 64;
-    wanted.set(pixels.subarray(from, from + 128), row * 128);
-  }
-  expect(psnr(part[3] ?? new Uint8Array(), rgbOf(wanted))).toBeGreaterThan(30);
-  encoder.leave();
-});
+withDecoder(
+  "the process encodes any part of a screen, of an odd size too, one stream after the other",
+  async () => {
+    const screen = { width: 401, height: 303 };
+    const encoder = await openFilmEncoder(screen);
+    if (!encoder) throw new Error("the host has no library that is known");
+    expect(encoder.name).toBe((await nameOfEncoder()) ?? "");
+    const whole = await decoded(await film(encoder, screen, {}), { width: 402, height: 304 });
+    expect(whole).toHaveLength(4);
+    for (const [nth, one] of whole.entries()) {
+      const shown = cropped(one, { width: 402, height: 304 }, screen);
+      expect(psnr(shown, rgbOf(picture(screen, nth)))).toBeGreaterThan(30);
+    }
+    const place = { x: 64, y: 128, width: 128, height: 64 };
+    const part = await decoded(await film(encoder, screen, place), place);
+    const wanted = new Int32Array(128 * 64);
+    const pixels = picture(screen, 3);
+    for (let row = 0; row < 64; row++) {
+      const from = (128 + row) * screen.width + 64;
+      wanted.set(pixels.subarray(from, from + 128), row * 128);
+    }
+    expect(psnr(part[3] ?? new Uint8Array(), rgbOf(wanted))).toBeGreaterThan(30);
+    encoder.leave();
+  },
+);
 
 test("a process that ends in the middle fails the picture, and says how it ended", async () => {
-  const command = [process.execPath, "-e", "process.on('message', () => process.kill(process.pid, 'SIGSEGV'))"];
+  const command = [
+    process.execPath,
+    "-e",
+    "process.on('message', () => process.kill(process.pid, 'SIGSEGV'))",
+  ];
   await expect(openFilmEncoder({ width: 64, height: 64 }, command)).rejects.toThrow(
     /^the film encoder was killed by SIGSEGV during the call$/,
   );

@@ -83,7 +83,12 @@ async function serve(source: Partial<FilmSource> = {}) {
 type Served = Awaited<ReturnType<typeof serve>>;
 
 /** Plays until `isOver`; each picture is drawn when all `viewers` have had the one before. @returns the next that was not drawn. */
-async function play(served: Served, viewers: readonly Viewer[], isOver: () => boolean, from = 1): Promise<number> {
+async function play(
+  served: Served,
+  viewers: readonly Viewer[],
+  isOver: () => boolean,
+  from = 1,
+): Promise<number> {
   for (let nth = from; nth < from + 400; nth++) {
     if (isOver()) return nth;
     const before = viewers.map(({ updates }) => updates);
@@ -99,19 +104,22 @@ async function play(served: Served, viewers: readonly Viewer[], isOver: () => bo
 const BROWSER = [TIGHT, QUALITY_6, CONTINUOUS, FENCE, H264];
 const streamOf = (viewer: Viewer) => Buffer.concat(viewer.films.map(({ data }) => data));
 
-withDecoder("a film comes in H.264, decodes to what the screen shows, and what rests comes without loss", async () => {
-  using served = await serve();
-  using viewer = await served.connect(...BROWSER);
-  await play(served, [viewer], () => viewer.films.length >= 10);
-  const [first, ...others] = viewer.films;
-  expect(first).toMatchObject({ x: 0, y: 0, ...SIZE, flags: 2 });
-  for (const { flags } of others) expect(flags).toBe(0);
-  const pictures = await decoded(streamOf(viewer), CODED);
-  expect(pictures).toHaveLength(viewer.films.length);
-  const last = cropped(pictures.at(-1) ?? new Uint8Array(), CODED, SIZE);
-  expect(psnr(last, served.now())).toBeGreaterThan(30);
-  await viewer.shows(async () => served.now());
-});
+withDecoder(
+  "a film comes in H.264, decodes to what the screen shows, and what rests comes without loss",
+  async () => {
+    using served = await serve();
+    using viewer = await served.connect(...BROWSER);
+    await play(served, [viewer], () => viewer.films.length >= 10);
+    const [first, ...others] = viewer.films;
+    expect(first).toMatchObject({ x: 0, y: 0, ...SIZE, flags: 2 });
+    for (const { flags } of others) expect(flags).toBe(0);
+    const pictures = await decoded(streamOf(viewer), CODED);
+    expect(pictures).toHaveLength(viewer.films.length);
+    const last = cropped(pictures.at(-1) ?? new Uint8Array(), CODED, SIZE);
+    expect(psnr(last, served.now())).toBeGreaterThan(30);
+    await viewer.shows(async () => served.now());
+  },
+);
 
 withDecoder("who does not list it gets none, and sees the same", async () => {
   using served = await serve();
@@ -124,22 +132,27 @@ withDecoder("who does not list it gets none, and sees the same", async () => {
   await lossless.shows(async () => served.now());
 });
 
-withDecoder("one who comes in the middle begins with a picture that needs none before it, of the same stream", async () => {
-  using served = await serve();
-  using first = await served.connect(...BROWSER);
-  const next = await play(served, [first], () => first.films.length >= 5);
-  using second = await served.connect(...BROWSER);
-  await play(served, [first, second], () => second.films.length >= 5, next);
-  expect(second.films[0]?.flags).toBe(2);
-  expect(first.films.filter(({ flags }) => flags !== 0)).toHaveLength(1);
-  const datas = new Set(first.films.map(({ data }) => data.toString("latin1")));
-  for (const { data } of second.films) expect(datas.has(data.toString("latin1"))).toBe(true);
-  for (const viewer of [first, second]) {
-    const pictures = await decoded(streamOf(viewer), CODED);
-    expect(pictures).toHaveLength(viewer.films.length);
-    expect(psnr(cropped(pictures.at(-1) ?? new Uint8Array(), CODED, SIZE), served.now())).toBeGreaterThan(30);
-  }
-});
+withDecoder(
+  "one who comes in the middle begins with a picture that needs none before it, of the same stream",
+  async () => {
+    using served = await serve();
+    using first = await served.connect(...BROWSER);
+    const next = await play(served, [first], () => first.films.length >= 5);
+    using second = await served.connect(...BROWSER);
+    await play(served, [first, second], () => second.films.length >= 5, next);
+    expect(second.films[0]?.flags).toBe(2);
+    expect(first.films.filter(({ flags }) => flags !== 0)).toHaveLength(1);
+    const datas = new Set(first.films.map(({ data }) => data.toString("latin1")));
+    for (const { data } of second.films) expect(datas.has(data.toString("latin1"))).toBe(true);
+    for (const viewer of [first, second]) {
+      const pictures = await decoded(streamOf(viewer), CODED);
+      expect(pictures).toHaveLength(viewer.films.length);
+      expect(psnr(cropped(pictures.at(-1) ?? new Uint8Array(), CODED, SIZE), served.now())).toBeGreaterThan(
+        30,
+      );
+    }
+  },
+);
 
 withDecoder("one who does not answer costs the other nothing, and begins anew when it does", async () => {
   using served = await serve();
@@ -172,18 +185,23 @@ withDecoder("the pointer is drawn over it for who has it in the picture", async 
   expect(over.length).toBeGreaterThan(0);
 });
 
-withDecoder("where the process that encodes is killed, single pictures come at once, and it is said how it ended", async () => {
-  using served = await serve();
-  using viewer = await served.connect(...BROWSER);
-  let next = await play(served, [viewer], () => viewer.films.length >= 5);
-  const [pid = ""] = (await Bun.$`pgrep -P ${process.pid} -f film-child`.text()).trim().split("\n");
-  process.kill(Number(pid), "SIGKILL");
-  next = await play(served, [viewer], () => served.failures.length > 0, next);
-  const before = viewer.jpegs;
-  await play(served, [viewer], () => viewer.jpegs > before + 10, next);
-  expect(served.failures).toEqual([expect.stringMatching(/^the film encoder (was killed by SIGKILL|has ended)/)]);
-  await viewer.shows(async () => served.now());
-});
+withDecoder(
+  "where the process that encodes is killed, single pictures come at once, and it is said how it ended",
+  async () => {
+    using served = await serve();
+    using viewer = await served.connect(...BROWSER);
+    let next = await play(served, [viewer], () => viewer.films.length >= 5);
+    const [pid = ""] = (await Bun.$`pgrep -P ${process.pid} -f film-child`.text()).trim().split("\n");
+    process.kill(Number(pid), "SIGKILL");
+    next = await play(served, [viewer], () => served.failures.length > 0, next);
+    const before = viewer.jpegs;
+    await play(served, [viewer], () => viewer.jpegs > before + 10, next);
+    expect(served.failures).toEqual([
+      expect.stringMatching(/^the film encoder (was killed by SIGKILL|has ended)/),
+    ]);
+    await viewer.shows(async () => served.now());
+  },
+);
 
 test("an encoder that fails is left for pictures one by one, at once and for good", async () => {
   let opened = 0;

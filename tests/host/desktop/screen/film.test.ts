@@ -1,6 +1,11 @@
 /** The film that viewers share: who gets which picture, and what becomes of one who has missed some. */
 import { expect, test } from "bun:test";
-import { createFilm, type FilmSeat, type FilmSource, filmRect } from "../../../../src/host/desktop/screen/child/film";
+import {
+  createFilm,
+  type FilmSeat,
+  type FilmSource,
+  filmRect,
+} from "../../../../src/host/desktop/screen/child/film";
 import { createFrame } from "../../../../src/host/desktop/screen/child/frame";
 import type { FilmEncoder } from "../../../../src/host/desktop/screen/film/encoder";
 import { nextTurn } from "../../../support";

@@ -80,19 +80,34 @@ export function picture({ width, height }: Size, nth: number): Int32Array {
 /** Red, green and blue of each pixel. */
 export const rgbOf = (pixels: Int32Array) => {
   const rgb = new Uint8Array(pixels.length * 3);
-  pixels.forEach((pixel, at) => rgb.set([(pixel >> 16) & 255, (pixel >> 8) & 255, pixel & 255], at * 3));
+  for (const [at, pixel] of pixels.entries())
+    rgb.set([(pixel >> 16) & 255, (pixel >> 8) & 255, pixel & 255], at * 3);
   return rgb;
 };
 
 /** All pictures of a stream of H.264 as ffmpeg decodes them: red, green and blue. @param size of one, both even. */
 export async function decoded(stream: Uint8Array, { width, height }: Size): Promise<Uint8Array[]> {
-  const flags = ["-v", "error", "-f", "h264", "-i", "pipe:0", "-f", "rawvideo", "-pix_fmt", "rgb24", "pipe:1"];
+  const flags = [
+    "-v",
+    "error",
+    "-f",
+    "h264",
+    "-i",
+    "pipe:0",
+    "-f",
+    "rawvideo",
+    "-pix_fmt",
+    "rgb24",
+    "pipe:1",
+  ];
   const child = Bun.spawn(["ffmpeg", ...flags], { stdin: stream, stdout: "pipe", stderr: "pipe" });
   const [bytes, said] = await Promise.all([child.stdout.bytes(), child.stderr.text()]);
   if (said !== "") throw new Error(`ffmpeg: ${said}`);
   const size = width * height * 3;
   if (bytes.length % size !== 0) throw new Error(`ffmpeg gave ${bytes.length} bytes; a picture has ${size}`);
-  return Array.from({ length: bytes.length / size }, (_, nth) => bytes.subarray(nth * size, (nth + 1) * size));
+  return Array.from({ length: bytes.length / size }, (_, nth) =>
+    bytes.subarray(nth * size, (nth + 1) * size),
+  );
 }
 
 /** The left upper part of a picture. */

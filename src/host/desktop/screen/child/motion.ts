@@ -20,8 +20,8 @@ const [END_LOOKS, END_SHARE] = [8, 1 / 6];
 const CALM_MS = 700;
 /** After so many looks, its part of the screen is looked for again. */
 const AGAIN_LOOKS = 16;
-/** The looks that are remembered of each tile: one bit each. */
-const [LAST_LOOKS, LAST_EIGHT] = [0xf, 0xff];
+/** Of the eight looks that are remembered of each tile, one bit each, the last four. */
+const LAST_LOOKS = 0xf;
 /** How many tiles are looked at to say whether it is pictures that change. */
 const SAMPLES = 48;
 /** The smallest film, in pixels along each side. */
@@ -87,8 +87,11 @@ export class Motion {
 
   /** A film that has grown has a larger part; one that has become much smaller, a smaller one. */
   #lookAgain(area: FilmArea, tiles: readonly number[]): void {
-    if (!this.#arePictures(tiles)) return this.#forget();
-    const found = this.#around((hits) => bitsIn(hits & LAST_EIGHT) >= BEGIN_LOOKS);
+    if (!this.#arePictures(tiles)) {
+      this.#forget();
+      return;
+    }
+    const found = this.#around((hits) => bitsIn(hits) >= BEGIN_LOOKS);
     if (!found) return;
     const hasGrown = !isWithin(found.rect, area.rect);
     if (hasGrown || found.tiles.size * 2 < area.tiles.size) this.#area = found;

@@ -18,8 +18,13 @@ interface SharedScreenParts {
   isUsed(): boolean;
   /** Called when the screen has gone and could not be found again. */
   gone(reason: string): void;
-  /** Where films are encoded. */
-  readonly films: FilmSource;
+  readonly films: OwnFilms;
+}
+
+/** Where films are encoded in this process. */
+export interface OwnFilms extends FilmSource {
+  /** Nothing encodes them from now on. */
+  forbid(): void;
 }
 
 /** The screen and the door. */
@@ -49,6 +54,11 @@ export class SharedScreen {
   /** The door, where it was used. */
   get door(): Promise<Door> | undefined {
     return this.#door;
+  }
+
+  /** Nobody gets films in H.264 that have not begun. */
+  forbidFilms(): void {
+    this.parts.films.forbid();
   }
 
   /** Closes both after a while, unless they are used then. */

@@ -13,10 +13,9 @@ import type { BoxRecorder } from "../black-box/recorder";
 import type { FilmEvents, ViewerCalls, ViewerEvents } from "../calls";
 import type { RecordingCalls, RecordingResult } from "../record/calls";
 import { createViewerClipboard } from "./clipboard";
-import type { FilmSource } from "./film";
 import { createInput } from "./input";
 import { Session } from "./session";
-import { SharedScreen } from "./shared-screen";
+import { type OwnFilms, SharedScreen } from "./shared-screen";
 import { takeSnapshot } from "./snapshot";
 
 /** How many viewers there may be at once: the server lets in 16, and counts those that are ending no longer. */
@@ -40,9 +39,8 @@ interface Viewer {
 /** @param use gives the desktop. */
 export function createViewers(use: () => Promise<Backend>, events: ViewerEvents & FilmEvents): Viewers {
   const viewers = new Map<string, Viewer>();
-  const films = createFilms(events);
   const shared = new SharedScreen({
-    ...{ use, films },
+    ...{ use, films: createFilms(events) },
     isUsed: () => viewers.size > 0 || pictures.isRecording() || box.isKept(),
     gone(reason) {
       pictures.end(new Error(reason));
@@ -102,9 +100,8 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents 
     ...box.calls,
     signature: (options) => takeSignature(shared, use, options.exclude),
     async openViewer({ id, control, film }) {
-      if (film === false) films.forbid();
-      if (viewers.has(id)) throw badInput(`there is a viewer ${JSON.stringify(id)} already`);
-      if (viewers.size >= MAX_VIEWERS) throw unavailable(`there are ${MAX_VIEWERS} viewers already`);
+      requireRoom(viewers, id);
+      if (film === false) shared.forbidFilms();
       const viewer: Viewer = { control };
       viewers.set(id, viewer);
       try {
@@ -145,8 +142,14 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents 
   };
 }
 
+/** @throws `bad_input` where there is a viewer of that id, `unavailable` where there are too many. */
+function requireRoom(viewers: ReadonlyMap<string, Viewer>, id: string): void {
+  if (viewers.has(id)) throw badInput(`there is a viewer ${JSON.stringify(id)} already`);
+  if (viewers.size >= MAX_VIEWERS) throw unavailable(`there are ${MAX_VIEWERS} viewers already`);
+}
+
 /** Where films are encoded: nowhere any more once that has failed, or was found not to be there. */
-function createFilms(events: FilmEvents): FilmSource & { forbid(): void } {
+function createFilms(events: FilmEvents): OwnFilms {
   let isOff = false;
   return {
     async open(size) {

@@ -106,11 +106,15 @@ function encoderIn(child: Child<FilmCalls>, name: string, memory: Uint8Array<Arr
 /** Copies a part of the screen to the start of `to`, in rows and columns of an even number. */
 function copyPart(to: Int32Array, screen: FilmedPixels, { x, y, width, height }: Rect): void {
   const across = even(width);
-  let out = 0;
-  for (let row = y; row < y + height; row++, out += across) {
-    const from = row * screen.width + x;
-    to.set(screen.pixels.subarray(from, from + width), out);
-    if (across > width) to[out + width] = to[out + width - 1] ?? 0;
+  const end = across * height;
+  if (across === width && width === screen.width) {
+    to.set(screen.pixels.subarray(y * width, (y + height) * width));
+  } else {
+    for (let row = y, out = 0; out < end; row++, out += across) {
+      const from = row * screen.width + x;
+      to.set(screen.pixels.subarray(from, from + width), out);
+      if (across > width) to[out + width] = to[out + width - 1] ?? 0;
+    }
   }
-  if (height & 1) to.copyWithin(out, out - across, out);
+  if (height & 1) to.copyWithin(end, end - across, end);
 }

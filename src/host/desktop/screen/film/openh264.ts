@@ -13,7 +13,14 @@ const LIBRARY = "libopenh264.so.7";
 const VERSION = [2, 3, 1];
 
 /** Where the functions of `ISVCEncoder` lie in their table. */
-const METHOD = { initialize: 8, defaults: 16, uninitialize: 24, encode: 32, forceKey: 48, setOption: 56 } as const;
+const METHOD = {
+  initialize: 8,
+  defaults: 16,
+  uninitialize: 24,
+  encode: 32,
+  forceKey: 48,
+  setOption: 56,
+} as const;
 /** `ENCODER_OPTION_TRACE_LEVEL`, `WELS_LOG_QUIET` */
 const [TRACE_LEVEL, QUIET] = [25, 0];
 
@@ -94,10 +101,17 @@ export function openOpenH264(): VideoLibrary | null {
   return { name: `OpenH264 ${VERSION.join(".")}`, open: (size) => openStream(library, size) };
 }
 
-type Encoder = ReturnType<typeof createEncoder>;
+/** The object, and those of its functions that are used; they answer 0 where all is well. */
+interface Encoder {
+  defaults(): DataView<ArrayBuffer>;
+  initialize(parameters: DataView<ArrayBuffer>): number;
+  encode(source: DataView<ArrayBuffer>, info: DataView<ArrayBuffer>): number;
+  /** The next picture needs none before it. */
+  forceKey(): void;
+  destroy(): void;
+}
 
-/** The object, and those of its functions that are used. */
-function createEncoder(library: Library) {
+function createEncoder(library: Library): Encoder {
   const made = new BigUint64Array(1);
   const failed = library.WelsCreateSVCEncoder(ptr(made));
   const self = Number(made[0]) as Pointer;
@@ -121,9 +135,8 @@ function createEncoder(library: Library) {
       methods.defaults(self, ptr(view));
       return view;
     },
-    initialize: (view: DataView<ArrayBuffer>) => Number(methods.initialize(self, ptr(view))),
-    encode: (source: DataView<ArrayBuffer>, info: DataView<ArrayBuffer>) =>
-      Number(methods.encode(self, ptr(source), ptr(info))),
+    initialize: (parameters) => Number(methods.initialize(self, ptr(parameters))),
+    encode: (source, info) => Number(methods.encode(self, ptr(source), ptr(info))),
     forceKey: () => void methods.forceKey(self, 1, -1),
     destroy() {
       methods.uninitialize(self);
@@ -225,8 +238,7 @@ function bytesOf(info: DataView): Uint8Array {
     const at = INFO.first + INFO.layerSize * nth;
     const lengths = Number(info.getBigUint64(at + INFO.lengths, true)) as Pointer;
     let length = 0;
-    for (let nal = 0; nal < info.getInt32(at + INFO.nals, true); nal++)
-      length += read.i32(lengths, 4 * nal);
+    for (let nal = 0; nal < info.getInt32(at + INFO.nals, true); nal++) length += read.i32(lengths, 4 * nal);
     const start = Number(info.getBigUint64(at + INFO.bytes, true)) as Pointer;
     return new Uint8Array(toArrayBuffer(start, 0, length));
   });
