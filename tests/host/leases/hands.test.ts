@@ -65,7 +65,14 @@ test("each method of a desktop acts through the gate, only looks, or is withheld
   type Own = "inputLock" | "elements" | "turnsOf" | "stop";
   type Acts = "move" | "click" | "scroll" | "strike" | "type" | "liftAll" | "focus" | "place" | "request";
   type Withheld = "openViewer" | "controlViewer" | "closeViewer" | "nameScreen" | "keepPressed";
-  type Filmed = "signature" | "record" | "stopRecording" | "keepBlackBox" | "stopBlackBox" | "blackBoxState";
+  type Filmed =
+    | "signature"
+    | "record"
+    | "stopRecording"
+    | "keepBlackBox"
+    | "stopBlackBox"
+    | "blackBoxState"
+    | "filmEncoder";
   type Rest = Exclude<keyof Desktop, Looks | Own | Acts | "setClipboard" | Withheld | Filmed>;
   type Seen =
     | "survey"

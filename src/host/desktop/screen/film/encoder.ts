@@ -84,7 +84,7 @@ export async function openFilmEncoder(
 export async function nameOfEncoder(command = selfCommand(["film-child"])): Promise<string | null> {
   if (process.platform !== "linux") return null;
   await using child = start(command);
-  return child.calls(START_MS).find();
+  return await child.calls(START_MS).find();
 }
 
 function encoderIn(child: Child<FilmCalls>, name: string, memory: Uint8Array<ArrayBuffer>): FilmEncoder {

@@ -117,7 +117,7 @@ function openStream(library: Library, size: Size): VideoStream {
     const what = refused.map(([name]) => name).join(", ") || `a picture of ${size.width}x${size.height}`;
     throw new Error(`x264 does not take ${what}`);
   }
-  return streamOf(library, encoder);
+  return streamOf(library, Number(encoder) as Pointer);
 }
 
 function streamOf(library: Library, encoder: Pointer): VideoStream {
