@@ -89,8 +89,9 @@ async function fullFilm(svc: Rival, stage: Stage, viewer: Viewer): Promise<Figur
 }
 
 function compare(ours: readonly Seen[], theirs: readonly Seen[]): Figure[] {
+  const scenes: readonly Scene[] = SCENES;
   const of = (seen: readonly Seen[], scene: Scene, what: keyof Seen) =>
-    seen[SCENES.findIndex((one) => one === scene)]?.[what] ?? Number.NaN;
+    seen[scenes.indexOf(scene)]?.[what] ?? Number.NaN;
   const rate = (scene: Scene, name: string, goal: Figure["goal"]): Figure => {
     const [fps, drawn, other] = [
       of(ours, scene, "fps"),

@@ -121,19 +121,30 @@ async function shownOn(page: Page): Promise<Uint8Array> {
   return Uint8Array.from(rgba.filter((_, at) => at % 4 !== 3));
 }
 
-/** The same of a picture of all of the screen. */
-function partOf(pixels: Int32Array): Uint8Array {
+/** That part of a picture of all of the screen. */
+function partOf(pixels: Int32Array): Int32Array {
   const part = new Int32Array(PART.width * PART.height);
   for (let row = 0; row < PART.height; row++) {
     const from = (PART.y + row) * SIZE.width + PART.x;
     part.set(pixels.subarray(from, from + PART.width), row * PART.width);
   }
-  return rgbOf(part);
+  return part;
+}
+
+/** The picture with that part in place of its own. */
+function withPart(pixels: Int32Array, part: Int32Array): Int32Array {
+  for (let row = 0; row < PART.height; row++) {
+    const to = (PART.y + row) * SIZE.width + PART.x;
+    pixels.set(part.subarray(row * PART.width, (row + 1) * PART.width), to);
+  }
+  return pixels;
 }
 
 test("a film is decoded as H.264, is nearly what is drawn, and exactly that when it rests", async () => {
   await using host = await setUp();
-  const pictures = Array.from({ length: 8 }, (_, nth) => picture(SIZE, nth));
+  // All pictures have this part alike: it looks the same at any time.
+  const still = partOf(picture(SIZE, 0));
+  const pictures = Array.from({ length: 8 }, (_, nth) => withPart(picture(SIZE, nth), still));
   using cinema = await openCinema(host.display.env, SIZE, pictures);
   await cinema.draw(0);
   await using tab = await host.look();
@@ -156,13 +167,17 @@ test("a film is decoded as H.264, is nearly what is drawn, and exactly that when
     }
     return (await page.evaluate<number>("decoded")) >= 30 || undefined;
   });
-  const wanted = partOf(pictures[last % pictures.length] ?? new Int32Array());
-  await until("the last picture, nearly", async () => psnr(await shownOn(page), wanted) > 28 || undefined);
+  const wanted = rgbOf(still);
+  await cinema.draw(++last);
+  const seen = psnr(await shownOn(page), wanted);
+  expect(seen).toBeGreaterThan(28);
+  expect(seen).toBeLessThan(Infinity);
   await until(
     "the same without loss",
     async () => psnr(await shownOn(page), wanted) === Infinity || undefined,
   );
-  expect(besides(tab.complaints)).toEqual([]);
+  // That it is read back here is no fault of the page.
+  expect(besides(tab.complaints).filter((text) => !text.includes("willReadFrequently"))).toEqual([]);
 });
 
 test("control goes from one viewer to another on purpose, and each sees the other", async () => {
