@@ -139,8 +139,10 @@ describe("a query for hosts", () => {
       return usedMs() - began;
     };
     took(1_000);
-    const best = (times: number) => Math.min(...Array.from({ length: 7 }, () => took(times)));
-    expect(best(16_000) / best(1_000)).toBeLessThan(80);
+    // Sums, as the clock of the processor is coarse: as much text in all, in few pieces and in many.
+    const sum = (times: number, runs: number) =>
+      Array.from({ length: runs }, () => took(times)).reduce((all, one) => all + one, 0);
+    expect(sum(16_000, 7) / sum(1_000, 112)).toBeLessThan(5);
   });
 });
 
