@@ -64,8 +64,6 @@ export async function compile(
       },
       minify: true,
       bytecode: true,
-      // What is nested deeper is compiled when it is first called: of a start, next to nothing.
-      bytecodeDepth: 2,
       format: "esm",
       splitting: true,
       sourcemap,
