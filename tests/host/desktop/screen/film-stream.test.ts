@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createViewerClipboard } from "../../../../src/host/desktop/screen/child/clipboard";
 import type { Cursor } from "../../../../src/host/desktop/screen/child/cursor";
 import type { FilmSource } from "../../../../src/host/desktop/screen/child/film";
+import { isWithin } from "../../../../src/host/desktop/screen/child/frame";
 import { createInput } from "../../../../src/host/desktop/screen/child/input";
 import { openScreen } from "../../../../src/host/desktop/screen/child/screen";
 import { Session } from "../../../../src/host/desktop/screen/child/session";
@@ -20,11 +21,14 @@ const withDecoder = testWith("ffmpeg");
 const SIZE = { width: 401, height: 301 };
 /** As its decoder has it. */
 const CODED = { width: 402, height: 302 };
+/** A tile in the middle. */
+const STILL = { x: 128, y: 128, width: 64, height: 64 };
 
 /** A screen that shows what it is told, and a session for each that connects. */
 async function serve(source: Partial<FilmSource> = {}) {
   const folder = temporaryFolder();
-  const pixels = picture(SIZE, 0);
+  const first = picture(SIZE, 0);
+  const pixels = first.slice();
   const failures: string[] = [];
   let events: WatchEvents | undefined;
   let pointer = { x: -100, y: -100 };
@@ -55,9 +59,13 @@ async function serve(source: Partial<FilmSource> = {}) {
   return {
     failures,
     now: () => rgbOf(pixels),
-    /** Shows another picture on all of the screen. */
+    /** Shows another picture on all of the screen, but for one tile, which stays as it was first. */
     draw(nth: number) {
       pixels.set(picture(SIZE, nth));
+      for (let y = STILL.y; y < STILL.y + STILL.height; y++) {
+        const [from, to] = [y * SIZE.width + STILL.x, y * SIZE.width + STILL.x + STILL.width];
+        pixels.set(first.subarray(from, to), from);
+      }
       areas = [{ x: 0, y: 0, ...SIZE }];
       events?.damaged();
     },
@@ -120,6 +128,19 @@ withDecoder(
     await viewer.shows(async () => served.now());
   },
 );
+
+withDecoder("what stands still within a film comes again without loss after it, too", async () => {
+  using served = await serve();
+  using viewer = await served.connect(...BROWSER);
+  // Without loss: nothing of it is to come any more.
+  await viewer.shows(async () => served.now());
+  await play(served, [viewer], () => viewer.films.length >= 5);
+  const { rects } = viewer;
+  const last = rects.findLastIndex(({ encoding }) => encoding === H264);
+  await until("the tile", () =>
+    rects.slice(last + 1).some((rect) => rect.encoding === TIGHT && isWithin(STILL, rect)),
+  );
+});
 
 withDecoder("who does not list it gets none, and sees the same", async () => {
   using served = await serve();
