@@ -12,7 +12,7 @@ import { createDesktop, type Desktop } from "../src/host/desktop/desktop";
 import { createDesktops, type DesktopLease } from "../src/host/desktops/desktops";
 import { requireTools } from "../src/host/desktops/tools";
 import type { Terms } from "../src/host/leases/lease";
-import { createLeases, type Leases } from "../src/host/leases/leases";
+import { Leases } from "../src/host/leases/leases";
 import { offeredInLease } from "../src/host/mcp/toolsets";
 import { silentLog } from "../src/lib/log";
 import { operations } from "../src/operations";
@@ -114,7 +114,7 @@ async function tried(place: DesktopLease, how: Way, isTimed: boolean, ms: number
       return Reflect.get(whole, name);
     },
   });
-  const leases = createLeases({
+  const leases = new Leases({
     log: silentLog,
     publish: (type) => type.name === "lease.ended" && over.resolve(performance.now()),
     approvals: async () => approvals,

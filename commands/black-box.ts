@@ -1,6 +1,7 @@
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import {
+  type BoxStatus,
   boxSpans,
   boxStatus,
   keptOfBox,
@@ -13,28 +14,15 @@ import { typedDuration } from "../src/lib/units";
 
 const mib = (bytes: number) => `${Math.round(bytes / 1_048_576)}`;
 
-interface Status {
-  readonly state: string;
-  readonly problem: string | null;
-  readonly no_texts: string | null;
-  readonly span_s: number | null;
-  readonly max_bytes: number | null;
-  readonly bytes: number;
-  readonly kept: number;
-  readonly oldest: string | null;
-  readonly until: string | null;
-  readonly not_told: string | null;
-}
-
 const shown = {
   columns: ["STATE", "SPAN", "SINCE", "MiB", "OF", "KEPT"],
-  rows: ({ state, span_s, max_bytes, bytes, kept, oldest }: Status) => [
+  rows: ({ state, span_s, max_bytes, bytes, kept, oldest }: BoxStatus) => [
     [
       ...[state, span_s === null ? "" : typedDuration(span_s), oldest === null ? "" : timeText(oldest)],
       ...[mib(bytes), max_bytes === null ? "" : mib(max_bytes), `${kept}`],
     ],
   ],
-  warnings: ({ problem, no_texts, until, not_told }: Status) => [
+  warnings: ({ problem, no_texts, until, not_told }: BoxStatus) => [
     ...(until === null ? [] : [`nothing more is kept; what was kept before goes at ${timeText(until)}`]),
     ...(not_told === null ? [] : [`nothing on the screen says that it is kept: ${printable(not_told, 300)}`]),
     ...(problem === null ? [] : [`it does not see the screen: ${printable(problem, 300)}`]),

@@ -15,7 +15,7 @@ const FILM_BYTES = 1_024 * 1_048_576;
 const FILM_FPS = 4;
 
 export async function createOwnLeases({ service, log, publish, revocations }: ServiceParts): Promise<Leases> {
-  const [{ createLeases }, { SESSION }, { offeredInLease }] = await Promise.all([
+  const [{ Leases }, { SESSION }, { offeredInLease }] = await Promise.all([
     import("../host/leases/leases"),
     import("../host/leases/lease"),
     import("../host/mcp/toolsets"),
@@ -46,7 +46,7 @@ export async function createOwnLeases({ service, log, publish, revocations }: Se
     };
     return place;
   };
-  return createLeases({
+  return new Leases({
     log,
     publish,
     open,

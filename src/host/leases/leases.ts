@@ -22,60 +22,19 @@ import { useLease } from "./use";
 /** How many of those that are over are kept, to be listed. */
 const KEPT = 100;
 
+/** An operation of an agent within its lease. */
+interface LeaseUse {
+  readonly id: string;
+  readonly holder: string;
+  readonly operation: string;
+  readonly input: unknown;
+}
+
 /** How much of its terms is signed as text; the digest is of all. */
 const MAX_DETAIL = 2_000;
 
 /** The leases of this host. */
-export interface Leases {
-  /**
-   * Asks a person. The same once more, while it waits or goes on, is the same lease.
-   *
-   * @throws `conflict` where the holder has another one; as `Approvals.begin`.
-   */
-  request(terms: Terms, asker: LeaseAsker): Promise<Lease>;
-  /** The lease, once it is active or has ended, or after `ms`. @throws `not_found`. */
-  wait(id: string, ms: number, signal: AbortSignal): Promise<Lease>;
-  /** What exactly somebody would allow, for who signs that, and until when. @throws as {@link allow}. */
-  offer(
-    id: string,
-    narrower: Narrower,
-    grant: Grant,
-  ): Promise<{ readonly terms: SignedTerms; readonly until: string }>;
-  /** Allows one, or less of it. @throws as `Approvals.decide`; `bad_input` for more than was asked for. */
-  allow(id: string, narrower: Narrower, grant: Grant): Promise<Lease>;
-  /** Ends one. @throws `not_found`; `conflict` where it has ended. */
-  end(id: string, reason: string): Promise<Lease>;
-  /** Newest first, those that are over too. */
-  list(): Lease[];
-  /** @throws `not_found`. */
-  show(id: string): Lease;
-  /** That of a holder which waits or goes on, or has ended since the holder last asked; undefined for none. */
-  of(holder: string): Lease | undefined;
-  /** Whose it is. @throws `not_found`. */
-  holderOf(id: string): string;
-  /**
-   * Runs an operation of the agent.
-   *
-   * @throws `forbidden` for what the lease does not allow, which ends it; `cancelled` once it has ended.
-   */
-  use(
-    use: {
-      readonly id: string;
-      readonly holder: string;
-      readonly operation: string;
-      readonly input: unknown;
-    },
-    caller: Caller,
-  ): Promise<{ readonly result: unknown; readonly lease: Lease }>;
-  /** Ends all. */
-  stop(): Promise<void>;
-}
-
-export function createLeases(parts: LeasesParts): Leases {
-  return new LeaseList(parts);
-}
-
-class LeaseList implements Leases {
+export class Leases {
   /** In the order in which they were asked for. */
   readonly #all = new Map<string, Entry>();
   /** The holders whose lease is being put on record. */
@@ -83,6 +42,11 @@ class LeaseList implements Leases {
 
   constructor(private readonly parts: LeasesParts) {}
 
+  /**
+   * Asks a person. The same once more, while it waits or goes on, is the same lease.
+   *
+   * @throws `conflict` where the holder has another one; as `Approvals.begin`.
+   */
   async request(terms: Terms, { agent: said, ...about }: LeaseAsker): Promise<Lease> {
     const asker = { ...about, agent: oneWord(said) };
     const own = this.#of(asker.holder);
@@ -134,13 +98,19 @@ class LeaseList implements Leases {
     return viewOf(entry);
   }
 
+  /** The lease, once it is active or has ended, or after `ms`. @throws `not_found`. */
   async wait(id: string, ms: number, signal: AbortSignal): Promise<Lease> {
     const entry = this.#need(id);
     await deadline(entry.settled.promise, { ms, late() {}, signal });
     return viewOf(entry);
   }
 
-  async offer(id: string, narrower: Narrower, grant: Grant) {
+  /** What exactly somebody would allow, for who signs that, and until when. @throws as {@link allow}. */
+  async offer(
+    id: string,
+    narrower: Narrower,
+    grant: Grant,
+  ): Promise<{ readonly terms: SignedTerms; readonly until: string }> {
     const entry = this.#need(id);
     const approvals = await this.parts.approvals();
     const { expires_at: until } = approvals.decidable(id, grant);
@@ -149,6 +119,7 @@ class LeaseList implements Leases {
     return { terms: { ...approvals.asked(id).terms, detail, digest: digestOfTerms(terms) }, until };
   }
 
+  /** Allows one, or less of it. @throws as `Approvals.decide`; `bad_input` for more than was asked for. */
   async allow(id: string, narrower: Narrower, grant: Grant): Promise<Lease> {
     const entry = this.#need(id);
     const approvals = await this.parts.approvals();
@@ -158,6 +129,7 @@ class LeaseList implements Leases {
     return this.wait(id, START_MS, new AbortController().signal);
   }
 
+  /** Ends one. @throws `not_found`; `conflict` where it has ended. */
   async end(id: string, reason: string): Promise<Lease> {
     const entry = this.#need(id);
     if (entry.state === "ended") throw conflict(`the lease ${id} has ended already: ${entry.reason}`);
@@ -165,10 +137,17 @@ class LeaseList implements Leases {
     return viewOf(entry);
   }
 
-  list = (): Lease[] => [...this.#all.values()].reverse().map(viewOf);
+  /** Newest first, those that are over too. */
+  list(): Lease[] {
+    return [...this.#all.values()].reverse().map(viewOf);
+  }
 
-  show = (id: string): Lease => viewOf(this.#need(id));
+  /** @throws `not_found`. */
+  show(id: string): Lease {
+    return viewOf(this.#need(id));
+  }
 
+  /** That of a holder which waits or goes on, or has ended since the holder last asked; undefined for none. */
   of(holder: string): Lease | undefined {
     const own = this.#of(holder);
     if (!own || own.isTold) return undefined;
@@ -176,12 +155,17 @@ class LeaseList implements Leases {
     return viewOf(own);
   }
 
-  holderOf = (id: string): string => this.#need(id).holder;
+  /** Whose it is. @throws `not_found`. */
+  holderOf(id: string): string {
+    return this.#need(id).holder;
+  }
 
-  async use(
-    { id, holder, ...what }: Parameters<Leases["use"]>[0],
-    caller: Caller,
-  ): Promise<{ result: unknown; lease: Lease }> {
+  /**
+   * Runs an operation of the agent.
+   *
+   * @throws `forbidden` for what the lease does not allow, which ends it; `cancelled` once it has ended.
+   */
+  async use({ id, holder, ...what }: LeaseUse, caller: Caller): Promise<{ result: unknown; lease: Lease }> {
     const entry = this.#need(id);
     if (entry.holder !== holder) throw notFound(`no lease ${printable(id, 40)} of this agent`);
     return useLease(this.parts, entry, what, caller);

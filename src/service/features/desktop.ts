@@ -12,7 +12,8 @@ import type { RelayedViewers } from "../../desk/screen/viewers";
 import type { Desktop, DesktopOptions } from "../../host/desktop/desktop";
 import type { Programs } from "../../host/desktop/programs";
 import type { Screens } from "../../host/desktop/screen/all-screens";
-import type { BlackBox, BoxStatus } from "../../host/desktop/screen/black-box/black-box";
+import type { BlackBox } from "../../host/desktop/screen/black-box/black-box";
+import type { BoxStatus } from "../../host/desktop/screen/black-box/operations";
 import type { ProxyUses } from "../../host/desktop/screen/operations/proxy";
 import type { Recordings } from "../../host/desktop/screen/record/recordings";
 import type { Signatures } from "../../host/desktop/screen/signature/signatures";
@@ -247,7 +248,7 @@ async function openScreens(shared: ServiceParts): Promise<Screens> {
 
 async function openBlackBox(shared: ServiceParts, desktop: () => Promise<Desktop>): Promise<BlackBox> {
   const { service, files, options, log, publish } = shared;
-  const [{ createBlackBox }, { createBoxReader }] = await Promise.all([
+  const [{ BlackBox }, { createBoxReader }] = await Promise.all([
     import("../../host/desktop/screen/black-box/black-box"),
     import("../../host/desktop/screen/black-box/reader"),
     // Made first, so that it stops last.
@@ -256,7 +257,7 @@ async function openBlackBox(shared: ServiceParts, desktop: () => Promise<Desktop
   const { black_box: span, black_box_size: maxBytes, black_box_exclude: exclude } = options;
   const settings = span === undefined ? undefined : { spanMs: span * 1_000, maxBytes, exclude };
   const place = { folder: files.blackBox, keyFile: files.blackBoxKey };
-  const box = createBlackBox({ ...place, settings, desktop, reader: createBoxReader(log), publish, log });
+  const box = new BlackBox({ ...place, settings, desktop, reader: createBoxReader(log), publish, log });
   if (settings) shared.stopFirst(keepFailures(shared, box));
   return box;
 }

@@ -7,7 +7,7 @@ import type { DesktopWindow } from "../../../src/host/desktop/backend";
 import type { Desktop } from "../../../src/host/desktop/desktop";
 import { createInputLock } from "../../../src/host/desktop/input-lock";
 import type { Lease, Terms } from "../../../src/host/leases/lease";
-import { createLeases } from "../../../src/host/leases/leases";
+import { Leases } from "../../../src/host/leases/leases";
 import type { LeasesParts } from "../../../src/host/leases/parts";
 import { offeredInLease } from "../../../src/host/mcp/toolsets";
 import { silentLog } from "../../../src/lib/log";
@@ -118,7 +118,7 @@ export function madeLeases(
   const events: string[] = [];
   const tokens = new Map<string, AbortController>();
   const ends: string[] = [];
-  const leases = createLeases({
+  const leases = new Leases({
     ...{ log: silentLog, publish: (type) => void events.push(type.name), approvals: async () => approvals },
     open: async (name) => ({
       ...{ name: name === "session" ? null : "run-1", desktop: screen.desktop },

@@ -10,8 +10,7 @@ import { noSuchViewer } from "./control";
 import {
   type Admission,
   type AdmittedViewer,
-  createLiveScreen,
-  type LiveScreen,
+  LiveScreen,
   type LiveScreenParts,
   requireOn,
   type ScreenDesktop,
@@ -58,7 +57,7 @@ export function createScreens(parts: ScreensParts): Screens {
     if (known) return known;
     // Of desktops that have ended nobody looks any more.
     for (const [one, screen] of all) if (screen.count() === 0) all.delete(one);
-    const screen = createLiveScreen({ ...parts, desktop });
+    const screen = new LiveScreen({ ...parts, desktop });
     all.set(desktop, screen);
     return screen;
   };

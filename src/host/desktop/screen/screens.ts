@@ -72,53 +72,14 @@ export interface AdmittedViewer extends Door {
   readonly closed: Promise<Ending>;
 }
 
-/** The viewers of one desktop. */
-export interface LiveScreen {
-  /** How many there are, those that wait included. */
-  count(): number;
-  /**
-   * Lets a viewer in.
-   *
-   * @throws `forbidden` for who may not, or was denied; `unavailable` while there are too many, and without a desktop; `timeout` where
-   *   nobody allowed it. Its field `close` is the code for the stream's end.
-   */
-  admit(admission: Admission): Promise<AdmittedViewer>;
-  /** Ends a viewer. @returns whether there was one. */
-  end(id: string, reason: string, code?: number): Promise<boolean>;
-  /** How the stream of a viewer travels, once its carrier knows. */
-  route(id: string, text: string): void;
-  /**
-   * Gives a viewer control; resolves when it has it.
-   *
-   * @param gone ends the wait; that of the viewer ends with the last who waits for it.
-   * @throws as `Control.take`; `forbidden` for one that may not.
-   */
-  take(id: string, run: "wait" | "cancel", gone?: AbortSignal): Promise<void>;
-  /** Takes control from a viewer. @throws `not_found` without it. */
-  release(id: string, why: string): Promise<void>;
-  /** @throws `not_found` without it. */
-  viewer(id: string): ViewerView;
-  viewers(): ViewerView[];
-  /** Who uses pointer and keyboard; null for nobody. */
-  user(): v.InferOutput<typeof stateEndpoint.output>["input"];
-  /** The size of the screen; null while nobody looks. */
-  size(): Size | null;
-  sessions(): SessionList["sessions"];
-  stop(): Promise<void>;
-}
-
-/** The viewers of the screen that a desktop shows. */
-export function createLiveScreen(parts: LiveScreenParts): LiveScreen {
-  return new ViewersOfDesktop(parts);
-}
-
 /** @throws `forbidden` where this host does not show its screen live. */
 export function requireOn({ isOn }: Pick<LiveScreenParts, "isOn">): void {
   if (isOn) return;
   throw refused("forbidden", CLOSE.denied, "the live screen is off here (svc serve --no-screen)");
 }
 
-class ViewersOfDesktop implements LiveScreen {
+/** The viewers of one desktop. */
+export class LiveScreen {
   readonly #viewers = new Map<string, Viewer>();
   readonly #control: Control;
   readonly #approve: (viewer: Viewer, wantsControl: boolean) => Promise<void>;
@@ -150,10 +111,17 @@ class ViewersOfDesktop implements LiveScreen {
     });
   }
 
+  /** How many there are, those that wait included. */
   count(): number {
     return this.#viewers.size;
   }
 
+  /**
+   * Lets a viewer in.
+   *
+   * @throws `forbidden` for who may not, or was denied; `unavailable` while there are too many, and without a desktop; `timeout` where
+   *   nobody allowed it. Its field `close` is the code for the stream's end.
+   */
   async admit({ caller, control, carrier, signal, id }: Admission): Promise<AdmittedViewer> {
     const { grant, client } = caller;
     signal.throwIfAborted();
@@ -173,6 +141,7 @@ class ViewersOfDesktop implements LiveScreen {
     }
   }
 
+  /** Ends a viewer. @returns whether there was one. */
   async end(id: string, reason: string, code: number = CLOSE.ended): Promise<boolean> {
     const viewer = this.#viewers.get(id);
     if (!viewer) return false;
@@ -182,11 +151,18 @@ class ViewersOfDesktop implements LiveScreen {
     return true;
   }
 
+  /** How the stream of a viewer travels, once its carrier knows. */
   route(id: string, text: string): void {
     const viewer = this.#viewers.get(id);
     if (viewer) viewer.record.route = text;
   }
 
+  /**
+   * Gives a viewer control; resolves when it has it.
+   *
+   * @param gone ends the wait; that of the viewer ends with the last who waits for it.
+   * @throws as `Control.take`; `forbidden` for one that may not.
+   */
   async take(id: string, run: "wait" | "cancel", gone?: AbortSignal): Promise<void> {
     const viewer = this.#requireViewer(id);
     if (gone?.aborted) throw cancelled(NOBODY_WAITS);
@@ -204,6 +180,7 @@ class ViewersOfDesktop implements LiveScreen {
     }
   }
 
+  /** Takes control from a viewer. @throws `not_found` without it. */
   async release(id: string, why: string): Promise<void> {
     const { state, approval_id } = this.#requireViewer(id).record;
     // It looks, and has asked whether it may control.
@@ -211,6 +188,7 @@ class ViewersOfDesktop implements LiveScreen {
     await this.#control.release(id, why);
   }
 
+  /** @throws `not_found` without it. */
   viewer(id: string): ViewerView {
     return this.#shown(this.#requireViewer(id));
   }
@@ -219,19 +197,21 @@ class ViewersOfDesktop implements LiveScreen {
     return Array.from(this.#viewers.values(), (viewer) => this.#shown(viewer));
   }
 
-  user() {
+  /** Who uses pointer and keyboard; null for nobody. */
+  user(): v.InferOutput<typeof stateEndpoint.output>["input"] {
     const holder = this.#control.holder();
     const viewer = holder && this.#viewers.get(holder.id);
     if (holder && viewer) {
       const since = new Date(holder.since).toISOString();
-      return { kind: "viewer" as const, id: holder.id, who: `viewer ${viewer.record.name}`, since };
+      return { kind: "viewer", id: holder.id, who: `viewer ${viewer.record.name}`, since };
     }
     const user = this.parts.desktop.inputLock.user();
     if (user === null) return null;
     const run = /^run ([0-9a-f]{8})\b/.exec(user)?.[1] ?? null;
-    return { kind: run === null ? ("program" as const) : ("run" as const), id: run, who: user, since: null };
+    return { kind: run === null ? "program" : "run", id: run, who: user, since: null };
   }
 
+  /** The size of the screen; null while nobody looks. */
   size(): Size | null {
     for (const { stats } of this.#viewers.values())
       if (stats) return { width: stats.width, height: stats.height };

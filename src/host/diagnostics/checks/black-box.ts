@@ -1,21 +1,11 @@
 /** `black_box`: what is kept of the screen, so that whoever sits there can know. */
 import { timeText } from "../../../lib/time-text";
 import { durationText } from "../../../lib/units";
+import type { BoxStatus } from "../../desktop/screen/black-box/operations";
 import { check, type Finding, fine, warning } from "../check";
 
 interface Uses {
-  blackBoxStatus(): Promise<{
-    readonly state: "off" | "on" | "paused" | "waiting";
-    readonly problem: string | null;
-    readonly span_s: number | null;
-    readonly max_bytes: number | null;
-    readonly bytes: number;
-    readonly excluded: number;
-    readonly segments: number;
-    readonly kept: number;
-    readonly until: string | null;
-    readonly not_told: string | null;
-  }>;
+  blackBoxStatus(): Promise<Omit<BoxStatus, "no_texts" | "oldest" | "newest">>;
 }
 
 const ADVICE = ["svc black-box status", "svc help black-box"];

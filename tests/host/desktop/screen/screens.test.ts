@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import type { Grant, Scope } from "../../../../src/core/rights";
 import { createApprovals } from "../../../../src/host/approvals/approvals";
-import { createLiveScreen, type LiveScreenParts } from "../../../../src/host/desktop/screen/screens";
+import { LiveScreen, type LiveScreenParts } from "../../../../src/host/desktop/screen/screens";
 import { createTrustedViewers } from "../../../../src/host/desktop/screen/trusted-viewers";
 import { conflict, notFound } from "../../../../src/lib/errors";
 import { silentLog } from "../../../../src/lib/log";
@@ -26,7 +26,7 @@ function made(options: Partial<LiveScreenParts> = {}) {
   const cancelled: string[] = [];
   const ended = new Map<string, AbortController>();
   const made = createApprovals({});
-  const screens = createLiveScreen({
+  const screens = new LiveScreen({
     log: silentLog,
     desktop: fake.desktop,
     isOn: true,

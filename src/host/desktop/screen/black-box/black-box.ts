@@ -16,32 +16,22 @@ import { printable } from "../../../../lib/sanitize";
 import type { Requester } from "../../../../lib/slots";
 import { timeText } from "../../../../lib/time-text";
 import type { KeptRun } from "../../../../wire/screen/black-box";
-import type { BlackBoxCalls } from "./calls";
+import type { BlackBoxCalls, BoxSettings } from "./calls";
 import { boxKept, boxPaused, boxStarted } from "./events";
 import { openBoxKey, readBoxKey } from "./key";
-import { type BoxLimits, keepLimits, limitsIn } from "./limits";
+import type { BoxStatus } from "./operations";
 import type { BoxReader } from "./reader";
-import type { BoxPlace, FilmRequest, FilmResult, FoundTexts, TextQuery } from "./reading-calls";
+import type { BoxPlace, FilmRequest, TextQuery } from "./reading-calls";
+import { Retention } from "./retention";
 import { newRunKey } from "./sealed-file";
-import { dropSegments, keepSegments, keptRuns, type Segment, segmentsIn } from "./segments";
+import { keepSegments, keptRuns, segmentsIn } from "./segments";
 
 /** How long is waited after the recorder has failed, at first and at most, in milliseconds. */
 const [AGAIN_MS, LATEST_MS] = [5_000, 60_000];
-/** How often what is too old is removed, in milliseconds. */
-const DROP_MS = 15_000;
 /** How much of what was before a failure is kept, in milliseconds. */
 const KEPT_MS = 300_000;
-/** How long what is kept for a failure stays where the black box is off, in milliseconds: the longest span. */
-const KEPT_OFF_MS = 7 * 86_400_000;
 /** After this time without a failure it records, in milliseconds. */
 const STARTED_MS = 3_000;
-
-/** How the black box is kept. */
-export interface BoxSettings {
-  readonly spanMs: number;
-  readonly maxBytes: number;
-  readonly exclude: readonly string[];
-}
 
 /** What the black box needs of the service. */
 interface BlackBoxParts {
@@ -58,91 +48,32 @@ interface BlackBoxParts {
   readonly againMs?: number;
 }
 
-/** The black box, as it is shown. */
-export interface BoxStatus {
-  /** `waiting`: it does not record yet, or cannot, as `problem` says. */
-  readonly state: "off" | "on" | "paused" | "waiting";
-  readonly problem: string | null;
-  /** Why no texts of programs are kept; null where they are. */
-  readonly no_texts: string | null;
-  readonly span_s: number | null;
-  readonly max_bytes: number | null;
-  /** How many patterns of windows that are left out there are. */
-  readonly excluded: number;
-  readonly bytes: number;
-  readonly segments: number;
-  /** How many of them are kept for failures. */
-  readonly kept: number;
-  /** When the oldest began, and the newest was written, ISO 8601; null where there is none. */
-  readonly oldest: string | null;
-  readonly newest: string | null;
-  /** Where it is off: when the last of what was kept before will have gone, ISO 8601; null where nothing is left, or it is on. */
-  readonly until: string | null;
-  /** Why whoever sits at the screen was told nothing; null where they were, or nothing is kept. */
-  readonly not_told: string | null;
-}
+/** What a run is by which the black box keeps what was before. */
+type FailedRun = Pick<KeptRun, "run_id" | "source_type" | "source_id">;
 
 /** The black box of this host. */
-export interface BlackBox {
-  /** Begins to record, unless it is paused or this process keeps none; again where it fails. */
-  start(): void;
-  /** Whether a person has paused it. */
-  readonly isPaused: boolean;
-  status(): Promise<BoxStatus>;
-  /**
-   * @param token who pauses it; null for the owner of the host.
-   * @throws `conflict` where this process keeps none; `unavailable`, with the black box paused, where that cannot be written down.
-   */
-  pause(token: string | null): Promise<void>;
-  /** @throws `conflict` as {@link pause}; the system error where the pause cannot be removed. */
-  resume(): void;
-  /** What the screen showed, as a PNG. @throws `not_found`. */
-  picture(
-    at: number,
-    requester: Requester,
-  ): Promise<{ width: number; height: number; since: number; base64: string }>;
-  /** What was recorded, in milliseconds since 1970. */
-  spans(requester: Requester): Promise<Array<{ from: number; to: number }>>;
-  /** @throws `not_found` where nothing is kept at all. */
-  find(query: TextQuery, requester: Requester): Promise<FoundTexts>;
-  /** Writes a film of a span. @throws `not_found`. */
-  film(request: FilmRequest, requester: Requester): Promise<FilmResult>;
-  /** Keeps what was recorded before a run failed, also when it is too old. @param run its end, ISO 8601. */
-  keepFor(run: Pick<KeptRun, "run_id" | "source_type" | "source_id">, ended: string): void;
-  /** The runs for which something is kept, the newest first. */
-  kept(): KeptRun[];
-  stop(): Promise<void>;
-}
-
-export function createBlackBox(parts: BlackBoxParts): BlackBox {
-  return new Box(parts);
-}
-
-class Box implements BlackBox {
+export class BlackBox {
   #keeping: Promise<void> | undefined;
   #isStopped = false;
   /** Paused in this process, whether or not that could be written down. */
   #isHeld = false;
   #problem: string | null = null;
   #end = new AbortController();
-  #dropping: Timer | undefined;
+  readonly #retention: Retention;
 
-  constructor(private readonly parts: BlackBoxParts) {}
+  constructor(private readonly parts: BlackBoxParts) {
+    this.#retention = new Retention(parts);
+  }
 
+  /** Begins to record, unless it is paused or this process keeps none; again where it fails. */
   start(): void {
     const { folder, settings, log } = this.parts;
-    if (settings) this.#keepLimits();
-    this.#drop();
-    const left = settings ? null : this.#leftNow();
-    if (!settings && left === null) return;
-    this.#dropping ??= setInterval(() => this.#drop(), DROP_MS);
-    this.#dropping.unref();
-    if (!settings) {
+    const left = this.#retention.start();
+    if (left !== null)
       log.info(
-        `the black box is off (svc serve --black-box): nothing more is kept, and the last of what it had kept goes at ${timeText(left ?? "")}; to have it gone now, delete ${folder}`,
+        `the black box is off (svc serve --black-box): nothing more is kept, and the last of what it had kept goes at ${timeText(left)}; to have it gone now, delete ${folder}`,
       );
-      return;
-    }
+    if (!settings) return;
     if (this.isPaused) log.info("the black box is paused: `svc black-box resume` lets it go on");
     else this.#begin(settings);
   }
@@ -168,11 +99,15 @@ class Box implements BlackBox {
       kept: all.filter(({ isKept }) => isKept).length,
       oldest: iso(oldest),
       newest: iso(newest),
-      until: settings ? null : this.#leftUntil(all),
+      until: this.#retention.until(all),
       not_told: live?.not_told ?? null,
     };
   }
 
+  /**
+   * @param token who pauses it; null for the owner of the host.
+   * @throws `conflict` where this process keeps none; `unavailable`, with the black box paused, where that cannot be written down.
+   */
   async pause(token: string | null): Promise<void> {
     const { folder, publish } = this.parts;
     this.#requireSettings();
@@ -192,6 +127,7 @@ class Box implements BlackBox {
       );
   }
 
+  /** @throws `conflict` as {@link pause}; the system error where the pause cannot be removed. */
   resume(): void {
     const settings = this.#requireSettings();
     rmSync(this.#pauseFile, { force: true });
@@ -199,26 +135,28 @@ class Box implements BlackBox {
     this.#begin(settings);
   }
 
+  /** What the screen showed, as a PNG. @throws `not_found`. */
   async picture(at: number, requester: Requester) {
     return this.parts.reader.picture(await this.#place(), at, requester);
   }
 
+  /** What was recorded, in milliseconds since 1970. */
   async spans(requester: Requester) {
     return this.parts.reader.spans(await this.#place(), requester);
   }
 
+  /** @throws `not_found` where nothing is kept at all. */
   async find(query: TextQuery, requester: Requester) {
     return this.parts.reader.find(await this.#place(), query, requester);
   }
 
+  /** Writes a film of a span. @throws `not_found`. */
   async film(request: FilmRequest, requester: Requester) {
     return this.parts.reader.film(await this.#place(), request, requester);
   }
 
-  keepFor(
-    { run_id, source_type, source_id }: Pick<KeptRun, "run_id" | "source_type" | "source_id">,
-    ended: string,
-  ): void {
+  /** Keeps what was recorded before a run failed, also when it is too old. @param ended when that was, ISO 8601. */
+  keepFor({ run_id, source_type, source_id }: FailedRun, ended: string): void {
     const { folder, settings, publish, log } = this.parts;
     const to = Date.parse(ended);
     if (!settings || Number.isNaN(to)) return;
@@ -231,13 +169,14 @@ class Box implements BlackBox {
     }
   }
 
+  /** The runs for which something is kept, the newest first. */
   kept(): KeptRun[] {
     return keptRuns(this.parts.folder);
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    clearInterval(this.#dropping);
+    this.#retention.stop();
     await this.#halt();
     await this.parts.reader.stop();
   }
@@ -246,6 +185,7 @@ class Box implements BlackBox {
     return join(this.parts.folder, "paused.json");
   }
 
+  /** Whether a person has paused it. */
   get isPaused(): boolean {
     return this.#isHeld || existsSync(this.#pauseFile);
   }
@@ -273,55 +213,6 @@ class Box implements BlackBox {
       return (await (await this.parts.desktop()).blackBoxState()) ?? null;
     } catch {
       // What is on disk can be read all the same.
-      return null;
-    }
-  }
-
-  /** How much is kept, and for how long: as this server says, else as the one that kept it did. */
-  #limits(): BoxLimits {
-    const { folder, settings } = this.parts;
-    if (!settings) return limitsIn(folder);
-    return { span_ms: settings.spanMs, max_bytes: settings.maxBytes };
-  }
-
-  /** Writes down how long it may stay, for a server that starts without `--black-box`. */
-  #keepLimits(): void {
-    const { folder, log } = this.parts;
-    try {
-      keepLimits(folder, this.#limits());
-    } catch (error) {
-      log.warn(
-        `the black box cannot write down how long it keeps what it has: ${printable(messageOf(error), 500)}`,
-      );
-    }
-  }
-
-  #drop(): void {
-    const { folder, settings, log } = this.parts;
-    try {
-      const { span_ms, max_bytes } = this.#limits();
-      const now = Date.now();
-      const kept = settings ? {} : { oldestKept: now - KEPT_OFF_MS };
-      dropSegments(folder, { oldest: now - span_ms, maxBytes: max_bytes, ...kept });
-      if (!settings && segmentsIn(folder).length === 0) clearInterval(this.#dropping);
-    } catch (error) {
-      log.warn(`the black box cannot remove what is too old: ${printable(messageOf(error), 500)}`);
-    }
-  }
-
-  /** When the last of these goes where the black box is off, ISO 8601; null where there is none. */
-  #leftUntil(all: readonly Segment[]): string | null {
-    if (all.length === 0) return null;
-    const { span_ms } = this.#limits();
-    const ends = all.map(({ end, isKept }) => end + (isKept ? Math.max(KEPT_OFF_MS, span_ms) : span_ms));
-    return new Date(Math.max(...ends)).toISOString();
-  }
-
-  /** The same of now; null where that cannot be seen, which keeps no server from starting: {@link #drop} has said why. */
-  #leftNow(): string | null {
-    try {
-      return this.#leftUntil(segmentsIn(this.parts.folder));
-    } catch {
       return null;
     }
   }

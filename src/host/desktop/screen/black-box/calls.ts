@@ -1,19 +1,21 @@
 /** What the desktop's child process does for the black box, as the server calls it. */
 import * as v from "valibot";
 import { NOTHING } from "../../../../lib/child";
+import type { RunKey } from "./sealed-file";
 
-/** How the screen is recorded. */
-export interface BoxOptions {
-  readonly folder: string;
-  /** The id and the key of this run (`sealed-file.ts`). */
-  readonly run: string;
-  readonly key: string;
+/** How the black box is kept. */
+export interface BoxSettings {
   /** What is older is removed, in milliseconds. */
   readonly spanMs: number;
   /** How large all segments may be together. */
   readonly maxBytes: number;
   /** Patterns of the windows that are left out. */
   readonly exclude: readonly string[];
+}
+
+/** How the screen is recorded: with the id and the key of this run. */
+export interface BoxOptions extends BoxSettings, RunKey {
+  readonly folder: string;
 }
 
 /** The recorder, while it records. */

@@ -5,7 +5,7 @@ import type { Screen } from "../child/screen";
 import type { BoxOptions } from "./calls";
 import { createExclusion } from "./exclusion";
 import { createNotice, type Notice } from "./notice";
-import { type BoxRecorder, startRecorder } from "./recorder";
+import { BoxRecorder } from "./recorder";
 import { createTextReader } from "./texts";
 import { createVeils } from "./veil";
 
@@ -21,7 +21,7 @@ export function createBoxOpener(): OpenBox {
     const hasPatterns = options.exclude.length > 0;
     const veils = createVeils({ watch, isExcluded, hasPatterns, areaOf: screen.areaOf });
     const notice = noticeOf(options);
-    return startRecorder({ screen, veils, texts: createTextReader(isExcluded), notice, options });
+    return new BoxRecorder({ screen, veils, texts: createTextReader(isExcluded), notice, options });
   };
 }
 

@@ -21,22 +21,30 @@ interface Uses {
 }
 
 const STATUS = v.object({
+  /** `waiting`: it does not record yet, or cannot, as `problem` says. */
   state: v.picklist(["off", "on", "paused", "waiting"]),
   problem: v.nullable(v.string()),
+  /** Why no texts of programs are kept; null where they are. */
   no_texts: v.nullable(v.string()),
   span_s: v.nullable(v.number()),
   max_bytes: v.nullable(v.number()),
+  /** How many patterns of windows that are left out there are. */
   excluded: v.number(),
   bytes: v.number(),
   segments: v.number(),
+  /** How many of them are kept for failures. */
   kept: v.number(),
+  /** When the oldest began, and the newest was written, ISO 8601; null where there is none. */
   oldest: v.nullable(v.string()),
   newest: v.nullable(v.string()),
-  /** Where it is off: when the last of what was kept before goes. */
+  /** Where it is off: when the last of what was kept before will have gone, ISO 8601; null where nothing is left, or it is on. */
   until: v.nullable(v.string()),
   /** Why whoever sits at the screen was told nothing; null where they were, or nothing is kept. */
   not_told: v.nullable(v.string()),
 });
+
+/** The black box, as it is shown. */
+export type BoxStatus = Readonly<v.InferOutput<typeof STATUS>>;
 
 const FOR_PEOPLE = "a person looks at what was; a script sees the screen of now";
 const BY_A_PERSON = "a person decides about it";

@@ -45,21 +45,9 @@ export interface RecorderParts {
   readonly options: BoxOptions;
 }
 
-/** A recorder. */
-export interface BoxRecorder {
+/** A recorder that has begun. */
+export class BoxRecorder {
   /** Resolves when it has ended as it was asked to. @throws why it has ended. */
-  readonly over: Promise<void>;
-  /** Writes what may be written now. */
-  state(): BoxState;
-  /** @param failure why it ends, where that is a failure. */
-  end(failure?: Error): void;
-}
-
-export function startRecorder(parts: RecorderParts): BoxRecorder {
-  return new Recorder(parts);
-}
-
-class Recorder implements BoxRecorder {
   readonly over: Promise<void>;
   readonly #end: PromiseWithResolvers<void> = Promise.withResolvers();
   readonly #writer: BoxWriter;
@@ -107,6 +95,7 @@ class Recorder implements BoxRecorder {
     this.#push();
   }
 
+  /** Writes what may be written now. */
   state(): BoxState {
     try {
       // Who looks now sees what stands until now.
@@ -120,6 +109,7 @@ class Recorder implements BoxRecorder {
     return { dark: this.#dark, no_texts: texts.problem, not_told: notice.problem };
   }
 
+  /** @param failure why it ends, where that is a failure. */
   end(failure?: Error): void {
     if (this.#isEnded) return;
     this.#isEnded = true;

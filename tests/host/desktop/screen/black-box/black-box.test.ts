@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createBlackBox } from "../../../../../src/host/desktop/screen/black-box/black-box";
+import { BlackBox } from "../../../../../src/host/desktop/screen/black-box/black-box";
 import type { BlackBoxCalls, BoxOptions } from "../../../../../src/host/desktop/screen/black-box/calls";
 import { keepLimits } from "../../../../../src/host/desktop/screen/black-box/limits";
 import { createBoxReader } from "../../../../../src/host/desktop/screen/black-box/reader";
@@ -44,7 +44,7 @@ function desktopOf() {
 function boxOn(path: string, settings: typeof SETTINGS | null = SETTINGS) {
   const desktop = desktopOf();
   const events: string[] = [];
-  const box = createBlackBox({
+  const box = new BlackBox({
     ...{ folder: join(path, "black-box"), keyFile: join(path, "black_box_key"), log: silentLog },
     settings: settings ?? undefined,
     desktop: async () => desktop.calls,

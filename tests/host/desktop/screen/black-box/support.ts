@@ -12,7 +12,7 @@ import {
 } from "../../../../../src/host/desktop/screen/black-box/entries";
 import { createExclusion } from "../../../../../src/host/desktop/screen/black-box/exclusion";
 import type { Notice } from "../../../../../src/host/desktop/screen/black-box/notice";
-import { type BoxedScreen, startRecorder } from "../../../../../src/host/desktop/screen/black-box/recorder";
+import { type BoxedScreen, BoxRecorder } from "../../../../../src/host/desktop/screen/black-box/recorder";
 import {
   createSealedFile,
   newRunKey,
@@ -123,7 +123,7 @@ export function recorderOf(
     ...{ watch: windows.watch, isExcluded: createExclusion(exclude), hasPatterns: exclude.length > 0 },
     areaOf: (place) => place,
   });
-  const recorder = startRecorder({
+  const recorder = new BoxRecorder({
     ...{ screen: painted.screen, veils, texts, notice },
     options: { folder, ...newRunKey(KEY), spanMs: 3_600_000, maxBytes: 64_000_000, exclude, ...options },
   });
