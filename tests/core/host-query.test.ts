@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type FoundHost, namePattern, parseHostQuery, STATE_WORDS } from "../../src/core/host-query";
+import { type FoundHost, parseHostQuery } from "../../src/core/host-query";
+import { STATE_WORDS } from "../../src/core/host-terms";
+import { namePattern } from "../../src/core/name-pattern";
 import { usedMs } from "../../src/lib/clock";
 
 const NOW = Date.parse("2026-04-27T12:00:00Z");

@@ -7,7 +7,7 @@
  *
  * The promise: a selection that somebody sends keeps nobody waiting; its patterns are compared with the names in slices.
  */
-import { isPattern, namePattern } from "../../core/host-query";
+import { isPattern, namePattern } from "../../core/name-pattern";
 import { badInput } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import { stepsInSlices, stepsNow } from "../../lib/turn";
