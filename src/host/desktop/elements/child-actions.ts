@@ -46,48 +46,24 @@ export async function comes(look: () => Promise<boolean>): Promise<boolean> {
   }
 }
 
-/** The first answer of a call; undefined where the program has no such thing. */
-export async function ask1(
-  bus: Bus,
-  ref: Ref,
-  face: string,
-  member: string,
-  signature = "",
-  body: unknown[] = [],
-) {
-  try {
-    return (await bus.call(ref, face, member, signature, body))[0];
-  } catch (error) {
+/** @returns what the program answers; undefined where it has no such thing. */
+const ifThere = <T>(answer: Promise<T>): Promise<T | undefined> =>
+  answer.catch((error) => {
     if (error instanceof NoSuchThing) return undefined;
     throw error;
-  }
-}
+  });
+
+/** The first answer of a call; undefined where the program has no such thing. */
+export const ask1 = async (bus: Bus, ...asked: Parameters<Bus["call"]>): Promise<unknown> =>
+  (await ifThere(bus.call(...asked)))?.[0];
 
 /** As {@link ask1}, of a call that changes something. */
-export async function change(
-  bus: Bus,
-  ref: Ref,
-  face: string,
-  member: string,
-  signature = "",
-  body: unknown[] = [],
-) {
-  try {
-    return (await bus.change(ref, face, member, signature, body))[0];
-  } catch (error) {
-    if (error instanceof NoSuchThing) return undefined;
-    throw error;
-  }
-}
+export const change = async (bus: Bus, ...asked: Parameters<Bus["change"]>): Promise<unknown> =>
+  (await ifThere(bus.change(...asked)))?.[0];
 
-export async function property(bus: Bus, ref: Ref, face: string, name: string): Promise<unknown> {
-  try {
-    return await bus.get(ref, face, name);
-  } catch (error) {
-    if (error instanceof NoSuchThing) return undefined;
-    throw error;
-  }
-}
+/** A property of an interface; undefined where the program has no such thing. */
+export const property = async (bus: Bus, ...asked: Parameters<Bus["get"]>): Promise<unknown> =>
+  ifThere(bus.get(...asked));
 
 /** Does the action of the name, or the first. @returns whether the program says that it did. */
 async function act({ bus, ask }: Reach, ref: Ref, wanted: RegExp, orFirst: boolean): Promise<boolean> {

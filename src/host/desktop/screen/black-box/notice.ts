@@ -8,14 +8,14 @@
 import { messageOf } from "../../../../lib/errors";
 import { printable } from "../../../../lib/sanitize";
 import { durationText } from "../../../../lib/units";
-import { type Bus, openSession, type Ref } from "../../elements/bus";
+import type { Bus, Ref } from "../../elements/bus";
+import { openSession } from "../../elements/open-bus";
 
 const NOTIFICATIONS: Ref = { bus: "org.freedesktop.Notifications", path: "/org/freedesktop/Notifications" };
 
 /** How often a program that shows them is asked for: the session bus may have to start it. */
 const TRIES = 3;
 
-/** What it is told of. */
 interface NoticeParts {
   readonly spanMs: number;
   /** Opens the session bus (default: that of this session). @throws why there is none. */

@@ -7,7 +7,8 @@
 import { messageOf } from "../../../../lib/errors";
 import { printable } from "../../../../lib/sanitize";
 import { accessibles, FACES, STATE } from "../../elements/accessible";
-import { type Bus, openBus } from "../../elements/bus";
+import type { Bus } from "../../elements/bus";
+import { openBus } from "../../elements/open-bus";
 import { PASSWORD } from "../../elements/roles";
 import { type ElementNode, search } from "../../elements/search";
 import { type NodeTree, readTree } from "../../elements/tree";
@@ -26,7 +27,6 @@ const [MOST_TEXT, MOST_ALL] = [4_000, 40_000];
 /** Roles whose name says less than their text: terminals, texts, paragraphs, edit bars, entries and documents (`AtspiRole`). */
 const LONG: ReadonlySet<number> = new Set([60, 61, 73, 77, 79, 94, 95, 96, 111]);
 
-/** What a window shows. */
 interface WindowTexts {
   readonly window: string;
   readonly program: string | null;

@@ -1,7 +1,7 @@
 /** Whoever sits at the screen is told that it is kept: by a notification that a stand-in of a desktop gets. */
 import { expect, setDefaultTimeout } from "bun:test";
 import * as dbus from "@jellybrick/dbus-next";
-import { openSession } from "../../../../../src/host/desktop/elements/bus";
+import { openSession } from "../../../../../src/host/desktop/elements/open-bus";
 import { createNotice } from "../../../../../src/host/desktop/screen/black-box/notice";
 import { testWith } from "../../../../support";
 

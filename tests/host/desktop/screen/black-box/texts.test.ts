@@ -1,6 +1,6 @@
 /** The texts that the black box reads of a real form, and those that it does not. */
 import { expect, setDefaultTimeout } from "bun:test";
-import { openBus } from "../../../../../src/host/desktop/elements/bus";
+import { openBus } from "../../../../../src/host/desktop/elements/open-bus";
 import { createExclusion } from "../../../../../src/host/desktop/screen/black-box/exclusion";
 import { createTextReader } from "../../../../../src/host/desktop/screen/black-box/texts";
 import { testWith, until } from "../../../../support";
