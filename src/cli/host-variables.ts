@@ -4,6 +4,7 @@
 import * as v from "valibot";
 import { field, fileContent } from "../core/fields";
 import { jsonOrText } from "../core/text";
+import { VARIABLE_NAME } from "../core/written";
 import { badInput } from "../lib/errors";
 import { jsonIn } from "../lib/json-in";
 import { printable } from "../lib/sanitize";
@@ -76,7 +77,7 @@ async function rowsInCsv(text: string): Promise<Rows> {
 /** @throws an error for a first line that names no variables: it may have values, which no message quotes. */
 function checkedHeader(header: readonly string[]): string[] {
   const names = header.map((name) => name.trim());
-  const odd = names.findIndex((name) => !/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name));
+  const odd = names.findIndex((name) => !VARIABLE_NAME.test(name));
   if (odd !== -1)
     throw new HeaderError(`column ${odd + 1} of the first line: expected label, or a name of a variable`);
   if (!names.includes("label")) throw new HeaderError("expected a column label in the first line");

@@ -1,6 +1,6 @@
 /** What actions that start programs take. */
 import * as v from "valibot";
-import { field, judged, withoutHostSecrets } from "./fields";
+import { field, judged, path, withoutHostSecrets } from "./fields";
 
 const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(100_000));
 
@@ -11,9 +11,14 @@ export const COMMAND_LINE = v.union([
 ]);
 
 /** {@link COMMAND_LINE}, which every user of the machine can read while it runs. */
-export const COMMAND = withoutHostSecrets(
-  "every user of the host can read the arguments of a program: give it by env or stdin",
-)(COMMAND_LINE);
+export const COMMAND = field(
+  withoutHostSecrets("every user of the host can read the arguments of a program: give it by env or stdin")(
+    COMMAND_LINE,
+  ),
+  "A line for the shell (`/bin/sh -c`, on Windows `cmd /c`), or a list: the program and its arguments",
+);
+
+export const FOLDER = field(v.optional(path(TEXT)), "Working folder (default: the working folder of svc)");
 
 /** Variables for a program, besides those of svc, which its user and root alone can read. */
 export const ENV = field(

@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import type { Failure } from "../lib/errors";
+import { REFERENCE_TEXT, VARIABLE_NAME } from "./written";
 
 /** What became of one action. */
 export const OUTCOME = v.object({
@@ -34,8 +35,23 @@ export const STOPS = v.union([v.boolean(), v.literal("focus")]);
 /** {@link STOPS}, for lists: they go on. */
 export const STOP_ON_ERROR = v.optional(STOPS, false);
 
+/** The name of a variable. */
+export const VARIABLE = v.pipe(
+  v.string(),
+  v.regex(VARIABLE_NAME, "letters, digits and _, at most 64, not beginning with a digit"),
+);
+
 /** Values of variables, by name: more than 1,000 belong in one variable. */
 export const VARIABLES = v.pipe(v.record(v.string(), v.unknown()), v.maxEntries(1_000));
+
+/** {@link VARIABLES} that a script can refer to. */
+export const NAMED_VARIABLES = v.pipe(
+  VARIABLES,
+  v.check(
+    (given) => Object.keys(given).every((name) => REFERENCE_TEXT.test(name) && /^\w+$/.test(name)),
+    "names of letters, digits and _, not beginning with a digit",
+  ),
+);
 
 export type StopOnError = v.InferOutput<typeof STOP_ON_ERROR>;
 
@@ -79,7 +95,6 @@ export interface NestedReport {
 
 /** An action that another host has run for a run. */
 export interface HostStep {
-  /** The label of the host. */
   readonly host: string;
   /** Where it is, from the list of the run on: `[2].body[0]`. */
   readonly place: string;

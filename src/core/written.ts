@@ -5,6 +5,9 @@ import { baseOf, entryOf, metadataOf } from "./schema";
 
 const NAME = "[A-Za-z_][A-Za-z0-9_]{0,63}";
 
+/** The name of a variable. */
+export const VARIABLE_NAME = new RegExp(`^${NAME}$`);
+
 /** A secret of the host: it has the form of its scope (`rights.ts`). */
 const SECRET_NAME = "secret:[A-Za-z0-9][A-Za-z0-9._-]{0,63}";
 const PATH = String.raw`(?:\.[A-Za-z_][\w-]{0,99}|\[\d{1,7}\]|\['[^']{1,100}'\]){0,16}`;

@@ -10,7 +10,7 @@ import * as v from "valibot";
 import { field, passed, setsVariables } from "../../core/fields";
 import { checkInput, sentence } from "../../core/input";
 import type { InputSchema } from "../../core/operation";
-import { MAX_TIMEOUT_S, VARIABLES } from "../../core/run";
+import { MAX_TIMEOUT_S, VARIABLE, VARIABLES } from "../../core/run";
 import { byName } from "../../core/written";
 import { badInput } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
@@ -24,12 +24,6 @@ const LEAST_S = 0.1;
 
 /** The most barriers of all branches together: as many as a list may have actions. */
 const MAX_BARRIERS = 1_000;
-
-/** The name of a variable, as hosts have it. */
-const VARIABLE = v.pipe(
-  v.string(),
-  v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, "letters, digits and _, at most 64, not beginning with a digit"),
-);
 
 const isInRange = (seconds: number | undefined) =>
   seconds !== undefined && seconds >= LEAST_S && seconds <= MAX_TIMEOUT_S;
@@ -91,7 +85,6 @@ export interface Part {
   readonly actions: readonly unknown[];
   /** Where its first action is in the body. */
   readonly from: number;
-  /** The barrier that follows. */
   readonly barrier: Barrier | undefined;
 }
 

@@ -17,6 +17,7 @@ import {
   hasReference,
   isWholeList,
   sizeOfExpressions,
+  VARIABLE_NAME,
 } from "../../core/written";
 import { sizeWithin } from "../../lib/json-size";
 import { meant } from "../../lib/nearest";
@@ -32,7 +33,6 @@ import {
   withUnchecked,
 } from "./action-fields";
 import { refusesSecret } from "./secret-places";
-import { VARIABLE_NAME } from "./types";
 import { expressionFault, secretsIn } from "./variables";
 
 /** The most actions in one list, nested ones and those for other hosts included. */

@@ -2,7 +2,7 @@
  * Checking action lists against the table: whether they can run, with which rights, and which scripts they call.
  */
 import * as v from "valibot";
-import { type Operation, redact } from "../../core/operation";
+import type { Operation } from "../../core/operation";
 import {
   allows,
   beyond,
@@ -16,42 +16,17 @@ import {
 } from "../../core/rights";
 import { entryOf, metadataOf } from "../../core/schema";
 import { readScript, withPlaces } from "../../core/script";
-import type { RunDefaults } from "../../core/script-head";
 import { forbidden, notFound } from "../../lib/errors";
 import { once } from "../../lib/once";
 import type { Requester } from "../../lib/slots";
 import { createYamlReader } from "../../lib/yaml";
-import { asWritten, listFields, remoteFields } from "./action-fields";
-import { type Action, type Command, type CommandTable, checkActions, flatten } from "./actions";
+import { remoteFields } from "./action-fields";
+import { type Command, type CommandTable, checkActions, flatten } from "./actions";
 import { CALLS, type CalledScripts, linkCalled, STORED } from "./called-scripts";
+import { type CheckedList, checkedList, shownAction, withCalled } from "./checked-list";
 import { Secrets } from "./redact";
 import { describeCommand } from "./reference";
 import type { NewScript, StoredScript } from "./stored-scripts";
-import { secretUse, type VariableUse, variablesSet, variableUse } from "./variable-use";
-
-/** A list that passed the check. */
-export interface CheckedList {
-  /** Of its run, which has not begun. */
-  readonly id: string;
-  readonly actions: readonly Action[];
-  /** The number of actions, nested ones included. */
-  readonly count: number;
-  /** The names in it, nested ones included, each once. */
-  readonly commands: Array<Command["command"]>;
-  readonly variables: VariableUse;
-  /** The variables that it may set, each once; undefined where only its run says which. */
-  readonly sets: string[] | undefined;
-  /** The secrets of the host that it names, each once, sorted. */
-  readonly secrets: string[];
-  /** For an audit row: the commands, the names of secrets, and a digest of the arguments without secrets. */
-  readonly described: string;
-  /** The scripts that it calls, once they have been read and checked. */
-  readonly called?: CalledScripts;
-  /** What its file says of its run. */
-  readonly defaults?: RunDefaults;
-  /** The variables that whoever runs it may set, where it is a stored script. */
-  readonly parameters?: readonly string[];
-}
 
 /** What a checker is handed. */
 export interface CheckerParts {
@@ -333,49 +308,4 @@ async function linked(
   const digest = Bun.SHA256.hash(JSON.stringify(scripts), "hex");
   const described = `${checked.described} calls=sha256:${digest}`;
   return { ...withCalled(checked, called), called, described };
-}
-
-/** `list` with the commands and the names of secrets of the scripts that it calls. */
-function withCalled(list: CheckedList, called: CalledScripts): CheckedList {
-  const all = [list, ...called.values()];
-  const commands = [...new Set(all.flatMap((one) => one.commands))];
-  const secrets = [...new Set(all.flatMap((one) => one.secrets))];
-  return { ...list, commands, secrets };
-}
-
-/** `actions` as a list that passed the check. */
-export function checkedList(actions: readonly Action[]): CheckedList {
-  const names = flatten(actions).map(({ operation }) => operation.command);
-  const commands = [...new Set(names)];
-  const digest = Bun.SHA256.hash(JSON.stringify(actions.map(redacted)), "hex");
-  const secrets = secretUse(actions);
-  const named = secrets.length > 0 ? ` secrets=${secrets.join(",")}` : "";
-  return {
-    id: crypto.randomUUID(),
-    actions,
-    count: names.length,
-    commands,
-    variables: variableUse(actions),
-    sets: variablesSet(actions),
-    secrets,
-    described: `commands=${commands.join(",")}${named} args=sha256:${digest}`,
-  };
-}
-
-function shownAction({ operation, source, as, lists }: Action): unknown {
-  const inner = Object.entries(lists).map(([field, list]) => [field, list.map(shownAction)]);
-  const fields = {
-    ...asWritten(operation.input, source[1]),
-    ...Object.fromEntries(inner),
-    ...(as !== undefined && { as }),
-  };
-  return Object.keys(fields).length > 0 ? [operation.command, fields] : [operation.command];
-}
-
-function redacted({ operation, input, as, lists }: Action): unknown {
-  const plain = redact(operation.input, input);
-  for (const field of listFields(operation.input)) {
-    if (plain[field] !== undefined) plain[field] = (lists[field] ?? []).map(redacted);
-  }
-  return as === undefined ? [operation.command, plain] : [operation.command, plain, as];
 }

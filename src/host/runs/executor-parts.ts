@@ -13,7 +13,6 @@ import type { Runs } from "./runs";
 
 /** What the executor is handed. */
 export interface ExecutorParts extends CheckerParts {
-  /** What operations run on. */
   readonly service: object;
   readonly log: Log;
   runs(): Promise<Pick<Runs, "begin" | "refuse">>;
@@ -48,7 +47,6 @@ export interface ExecutorParts extends CheckerParts {
 
 /** A desktop on which a run works, in place of that of the host. */
 export interface RunPlace {
-  /** What its operations run on. */
   readonly service: object;
   readonly inputLock: Pick<InputLock, "holder" | "take">;
   readonly looks: TraceLooks;

@@ -23,17 +23,19 @@ import {
 import { ListFault } from "../../core/script";
 import { type RunDefaults, withDefaults } from "../../core/script-head";
 import { childOf, withTrace } from "../../core/trace-context";
-import { badInput, cancelled, Failure, forbidden, messageOf, unavailable } from "../../lib/errors";
+import { badInput, Failure, forbidden, messageOf, unavailable } from "../../lib/errors";
 import type { Requester } from "../../lib/slots";
 import { createRunRecord, hmacOfParameters, type RunRecord } from "../../wire/receipt/run-record";
-import type { RunTrace, TracedStart, TraceLooks } from "../trace/traces";
+import type { TracedStart, TraceLooks } from "../trace/traces";
 import { type Action, flatten } from "./actions";
 import { type CalledScripts, callsUnknown, checkParameters, link } from "./called-scripts";
-import { type CheckedList, Checker, checkedList } from "./checker";
-import type { ExecutorParts, RunPlace, RunSpan } from "./executor-parts";
+import { type CheckedList, checkedList } from "./checked-list";
+import { Checker } from "./checker";
+import type { ExecutorParts, RunPlace } from "./executor-parts";
 import { mendIn } from "./mend";
 import { keepable } from "./redact";
 import { judge, resultOf } from "./report";
+import { endOf, endsRun, endWith } from "./run-ends";
 import { Runner } from "./runner";
 import type { ActiveRun } from "./runs";
 import type { RunOptions, RunReport, RunSource } from "./types";
@@ -363,65 +365,12 @@ export class Executor extends Checker {
   }
 }
 
-/** The place, with which the run ends; but not once the run gives it back. */
-function endsRun(place: RunPlace, active: Pick<ActiveRun, "abort">): RunPlace {
-  const { lost } = place;
-  if (!lost) return place;
-  const end = () => {
-    const { reason } = lost;
-    const [code, more] =
-      reason instanceof Failure ? [reason.code, reason.more] : ["unavailable" as const, {}];
-    active.abort(new Failure(code, `its desktop has ended: ${messageOf(reason)}`, more));
-  };
-  lost.addEventListener("abort", end);
-  if (lost.aborted) end();
-  return {
-    ...place,
-    end() {
-      lost.removeEventListener("abort", end);
-      return place.end();
-    },
-  };
-}
-
 /** @param id the client or job. */
 function sourceOf(kind: Caller["kind"], id: string, script: string): RunSource {
   if (isRemote({ kind })) return { type: "rest", id, script };
   return { type: kind === "scheduler" ? kind : "manual", id, script };
 }
 
-/** Ends a run in all that keeps it: its trace first, which is whole once the run counts as ended. */
-const endOf =
-  (active: ActiveRun, trace: RunTrace | undefined, span: RunSpan | undefined, record: RunRecord) =>
-  async (
-    { status, error_text }: Pick<EndedRun, "error_text"> & { status: Parameters<ActiveRun["end"]>[0] },
-    scrub: (text: string) => string,
-  ) => {
-    const kept = await trace?.end({ status, error_text }, scrub);
-    record.end(status, active.outcomes, kept?.sha256 ?? null);
-    active.end(status, error_text);
-    span?.end(status, error_text);
-  };
-
 const begun = (run_id: string, { name: token }: Grant, { type, id, script }: RunSource) => ({
   ...{ run_id, source_type: type, source_id: id, token, script_path: script },
 });
-
-/** Ends the run when this process stops, and when the client goes that asks for it with a token of its own host. */
-function endWith(caller: Caller, active: Pick<ActiveRun, "abort">): Disposable {
-  const endOn = (signal: AbortSignal, why: string) => {
-    const end = () => active.abort(cancelled(why));
-    if (signal.aborted) end();
-    signal.addEventListener("abort", end, { once: true });
-    return () => signal.removeEventListener("abort", end);
-  };
-  const ends = [endOn(caller.signal, "the process that runs it is stopping")];
-  // A desk goes when the token for which it asks is revoked; this host would not learn of that.
-  const gone = caller.request?.gone;
-  if (caller.grant.limited && gone) ends.push(endOn(gone, "the client that asked for it has gone"));
-  return {
-    [Symbol.dispose]() {
-      for (const end of ends) end();
-    },
-  };
-}

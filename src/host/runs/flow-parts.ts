@@ -1,17 +1,9 @@
 /**
  * What the flow commands share, but for what all commands with lists inside do (`core/nested-lists.ts`).
  */
-import * as v from "valibot";
 import { ACTION_LIST, field } from "../../core/fields";
 import type { RunContext } from "../../core/run";
-import { VARIABLE_NAME } from "./types";
 import { isExpressionAlone, isReference } from "./variables";
-
-/** The name of a variable. */
-export const NAME = v.pipe(
-  v.string(),
-  v.regex(VARIABLE_NAME, "letters, digits and _, at most 64, not beginning with a digit"),
-);
 
 export const body = field(ACTION_LIST, "Actions to run, up to the first that fails");
 

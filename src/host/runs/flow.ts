@@ -18,10 +18,10 @@ import {
 } from "../../core/fields";
 import { failed, INSIDE, insideOf, runOf } from "../../core/nested-lists";
 import { operation } from "../../core/operation";
-import { VARIABLES } from "../../core/run";
+import { VARIABLE, VARIABLES } from "../../core/run";
 import { SCRIPT_FILE } from "../../core/script";
 import { sleep } from "../../lib/deadline";
-import { body, FLOW, NAME } from "./flow-parts";
+import { body, FLOW } from "./flow-parts";
 import { operations as loops } from "./loops";
 import { operations as tables } from "./tables";
 import { operations as values } from "./values";
@@ -91,7 +91,7 @@ export const operations = [
         v.optional(ACTION_LIST, []),
         "Actions that run last in any case; for 5 seconds at most when the run was cancelled",
       ),
-      error_var: field(v.optional(setsVariable(NAME)), "Variable that is set to the error message"),
+      error_var: field(v.optional(setsVariable(VARIABLE)), "Variable that is set to the error message"),
       reraise: flag("Fail after `catch`, with the error of `body`"),
     }),
     output: v.object({ error: v.nullable(v.string()), ...INSIDE }),

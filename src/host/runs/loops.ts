@@ -8,10 +8,10 @@ import type { Caller } from "../../core/caller";
 import { field, NO_INPUT, passed, setsVariable, whole } from "../../core/fields";
 import { failed, INSIDE, runOf } from "../../core/nested-lists";
 import { operation } from "../../core/operation";
-import type { Departure } from "../../core/run";
+import { type Departure, VARIABLE } from "../../core/run";
 import { rejected } from "../../lib/errors";
 import { CONDITION, holds } from "./condition";
-import { body, FLOW, isShownAlone, NAME } from "./flow-parts";
+import { body, FLOW, isShownAlone } from "./flow-parts";
 
 /** The commands that {@link departure} leaves. */
 const LOOPS = ["AC_for_each", "AC_loop", "AC_while"] as const;
@@ -44,7 +44,7 @@ export const operations = [
     },
     input: v.strictObject({
       list: field(passed(v.array(v.unknown())), "The list, often a variable; it is neither logged nor kept"),
-      var: field(setsVariable(NAME), "Variable that is set to each item in turn, and keeps the last one"),
+      var: field(setsVariable(VARIABLE), "Variable that is set to each item in turn, and keeps the last one"),
       body,
       secret: field(
         v.optional(v.boolean()),

@@ -33,9 +33,7 @@ const ABANDON_MS = 5_000;
 /** The most actions of one run with an audit row each: the row of the run covers all of them by its digest. */
 const MAX_ACTION_ROWS = 500;
 
-/** What a runner is handed. */
 interface RunParts {
-  /** What operations run on. */
   readonly service: object;
   /** Does an action (default: this process). */
   readonly perform?: typeof performOperation | undefined;

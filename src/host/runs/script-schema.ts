@@ -8,10 +8,9 @@ import * as v from "valibot";
 import { jsonSchema } from "../../core/json-schema";
 import { entryOf, metadataOf } from "../../core/schema";
 import { HEAD } from "../../core/script-head";
-import { FILLED_PATTERN } from "../../core/written";
+import { FILLED_PATTERN, VARIABLE_NAME } from "../../core/written";
 import { isNullLeftOut, listFields } from "./action-fields";
 import { type Command, type CommandTable, MAX_ACTIONS } from "./actions";
-import { VARIABLE_NAME } from "./types";
 
 type JsonObject = Record<string, unknown>;
 

@@ -5,9 +5,9 @@
  * Background processes of a program that ended by itself live on.
  */
 import * as v from "valibot";
-import { between, field, judged, path, seconds } from "../../core/fields";
+import { between, field, judged, seconds } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { COMMAND, ENV } from "../../core/program";
+import { COMMAND, ENV, FOLDER } from "../../core/program";
 import { notPermitted, type Permission } from "../../core/rights";
 import { deadline } from "../../lib/deadline";
 import { badInput, Failure, rejected, systemCode } from "../../lib/errors";
@@ -21,14 +21,9 @@ const MAX_OUTPUT = 64 * 1_024;
 /** How long to wait for output once the program has ended, in milliseconds: a background process may hold the pipe. */
 const DRAIN_MS = 250;
 
-const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(100_000));
-
 const INPUT = v.strictObject({
-  shell_command: field(
-    COMMAND,
-    "A line for the shell (`/bin/sh -c`, on Windows `cmd /c`), or a list: the program and its arguments",
-  ),
-  cwd: field(v.optional(path(TEXT)), "Working folder (default: the working folder of svc)"),
+  shell_command: COMMAND,
+  cwd: FOLDER,
   timeout_s: field(
     v.optional(seconds(between(0.001, 86_400)), 300),
     "Seconds after which the program and everything it started are ended",

@@ -37,7 +37,6 @@ type Span = ReturnType<typeof spanOf>;
 /** What posts spans. */
 export interface SpanExporter {
   readonly begin: BeginSpan;
-  /** Since it was made. */
   counts(): { readonly sent: number; readonly dropped: number };
   /** Posts what waits, once, and ends. */
   stop(): Promise<void>;

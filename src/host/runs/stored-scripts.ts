@@ -8,12 +8,12 @@ import * as v from "valibot";
 import { DESKTOP_REQUEST } from "../../core/desktop-request";
 import { between, field, judged, SHA256, seconds } from "../../core/fields";
 import { NAME_TEXT } from "../../core/rights";
-import { VARIABLES } from "../../core/run";
+import { VARIABLE, VARIABLES } from "../../core/run";
 import { busy, conflict, notFound, unavailable } from "../../lib/errors";
 import { createJsonStore, parseBy } from "../../lib/json-store";
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
-import { RUN_OPTIONS, VARIABLE_NAME } from "./types";
+import { RUN_OPTIONS } from "./types";
 
 /** The most scripts in the file: each change writes all of them. */
 const MAX_SCRIPTS = 200;
@@ -21,18 +21,7 @@ const MAX_SCRIPTS = 200;
 /** What is fixed when a script is stored: whoever runs it says nothing else than the values of its parameters. */
 export const SCRIPT_FIELDS = {
   parameters: field(
-    v.optional(
-      v.pipe(
-        v.array(
-          v.pipe(
-            v.string(),
-            v.regex(VARIABLE_NAME, "letters, digits and _, at most 64, not beginning with a digit"),
-          ),
-        ),
-        v.maxLength(100),
-      ),
-      [],
-    ),
+    v.optional(v.pipe(v.array(VARIABLE), v.maxLength(100)), []),
     "Variables that whoever runs it may set (default: none)",
   ),
   ...v.pick(RUN_OPTIONS, ["stop_on_error", "timeout_s"]).entries,

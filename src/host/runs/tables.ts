@@ -22,7 +22,6 @@ import { FLOW } from "./flow-parts";
 /** The largest file that is read or written, in bytes: what all variables of a run may have. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** The most rows of a table. */
 const MAX_ROWS = 100_000;
 
 /** The most values of JSON, as of a script. */
@@ -42,7 +41,6 @@ const delimiter = field(
   "What stands between two values (default: a tab in a .tsv file, else a comma)",
 );
 
-/** One value of a table. */
 const CELL = v.nullable(v.union([v.string(), v.number(), v.boolean()]));
 
 export const operations = [

@@ -20,9 +20,6 @@ import {
 /** Where a run may have come from: a request, a job of the scheduler, a plan of a desk, or this process itself. */
 export const RUN_SOURCES = ["rest", "scheduler", "plan", "manual"] as const;
 
-/** Names of variables. */
-export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
-
 /** How a list is run. */
 export const RUN_OPTIONS = v.strictObject({
   stop_on_error: field(
@@ -165,7 +162,6 @@ export const HISTORY_ROW = v.object({
 
 export type HistoryRow = v.InferOutput<typeof HISTORY_ROW>;
 
-/** A filter of the history. */
 const TEXT = v.optional(v.pipe(v.string(), v.maxLength(1_000)));
 
 /** Which rows of the history to find. A field that is left out does not filter. */

@@ -6,11 +6,11 @@ import { ACTION_LIST, expression, field, passed, secret, setsVariable } from "..
 import { kindOf } from "../../core/input";
 import { failed, INSIDE, insideOf, runOf } from "../../core/nested-lists";
 import { operation } from "../../core/operation";
-import type { RunContext } from "../../core/run";
+import { type RunContext, VARIABLE } from "../../core/run";
 import { badInput, rejected } from "../../lib/errors";
 import { ALONE, type Computation, compute, WITH_VALUE } from "./compute";
 import { CONDITION, holds, whyNot } from "./condition";
-import { FLOW, isShownAlone, NAME } from "./flow-parts";
+import { FLOW, isShownAlone } from "./flow-parts";
 import { conditionFault } from "./variables";
 
 const namesOf = (functions: object) => Object.keys(functions) as Computation[];
@@ -26,7 +26,7 @@ export const operations = [
     command: "AC_set_var",
     example: { name: "customer", value: "ACME" },
     input: v.strictObject({
-      name: field(setsVariable(NAME), "The variable"),
+      name: field(setsVariable(VARIABLE), "The variable"),
       value: field(
         passed(v.optional(v.unknown())),
         "Any value; it may be secret, so it is neither logged nor kept. With `op`, what that needs besides the variable",

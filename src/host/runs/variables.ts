@@ -8,12 +8,11 @@
  */
 import { kindOf } from "../../core/input";
 import { isSecretScope, SECRET } from "../../core/rights";
-import { partsOfText, REFERENCE, REFERENCE_ALONE, type TextPart } from "../../core/written";
+import { partsOfText, REFERENCE, REFERENCE_ALONE, type TextPart, VARIABLE_NAME } from "../../core/written";
 import { badInput, messageOf } from "../../lib/errors";
 import { innerValues } from "../../lib/inner-values";
 import { sizeWithin } from "../../lib/json-size";
 import { meant } from "../../lib/nearest";
-import { VARIABLE_NAME } from "./types";
 
 /** The largest argument that filling in may produce: a loop could double a text until memory is full. */
 export const MAX_FILLED = { bytes: 4 * 1024 * 1024, depth: 64 };

@@ -5,8 +5,7 @@ import * as v from "valibot";
 import { DESKTOP_REQUEST } from "../../core/desktop-request";
 import { between, seconds } from "../../core/fields";
 import { SCOPE } from "../../core/rights";
-import { MAX_TIMEOUT_S, STOPS, VARIABLES } from "../../core/run";
-import { REFERENCE_TEXT } from "../../core/written";
+import { MAX_TIMEOUT_S, NAMED_VARIABLES, STOPS } from "../../core/run";
 import { badInput } from "../../lib/errors";
 import { sizeWithin } from "../../lib/json-size";
 
@@ -51,11 +50,7 @@ export const JOB_SETTINGS = {
   desktop: DESKTOP_REQUEST,
   /** The values may be secret. */
   variables: v.pipe(
-    VARIABLES,
-    v.check(
-      (given) => Object.keys(given).every((name) => REFERENCE_TEXT.test(name) && /^\w+$/.test(name)),
-      "names of letters, digits and _, not beginning with a digit",
-    ),
+    NAMED_VARIABLES,
     v.check(
       (given) => sizeWithin(given, MAX_VARIABLES) !== undefined,
       `at most ${MAX_VARIABLES.bytes} bytes and ${MAX_VARIABLES.depth} levels`,

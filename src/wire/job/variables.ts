@@ -6,12 +6,9 @@
 import * as v from "valibot";
 import { field, secret } from "../../core/fields";
 import { VARIABLES } from "../../core/run";
-import { literal } from "../../core/written";
+import { literal, VARIABLE_NAME } from "../../core/written";
 import { badInput } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
-
-/** As hosts have it. */
-const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 /** The most that all hosts together get, in bytes of JSON. */
 const MAX_BYTES = 32 * 1_048_576;
@@ -105,7 +102,7 @@ function named(labels: readonly string[]): string {
 /** @param where for messages, which quote no value. */
 function actionsFor(variables: Readonly<Record<string, unknown>>, where: string): unknown[] {
   return Object.entries(variables).map(([name, given]) => {
-    if (!NAME.test(name))
+    if (!VARIABLE_NAME.test(name))
       throw badInput(
         `${where}: expected names of letters, digits and _, not beginning with a digit, but found ${printable(name, 80)}`,
       );

@@ -5,11 +5,11 @@
  */
 import * as v from "valibot";
 import { DESKTOP_REQUEST } from "../../core/desktop-request";
+import { between, whole } from "../../core/fields";
 import { checkInput, type Offence, sentence } from "../../core/input";
 import { NAME_TEXT } from "../../core/rights";
-import { MAX_TIMEOUT_S, STOPS, VARIABLES } from "../../core/run";
+import { MAX_TIMEOUT_S, NAMED_VARIABLES, STOPS, VARIABLE, VARIABLES } from "../../core/run";
 import { countExcess } from "../../core/schema";
-import { REFERENCE_TEXT } from "../../core/written";
 import { badInput } from "../../lib/errors";
 import { boundOf, excessIn } from "../../lib/json-bounds";
 import { jsonIn } from "../../lib/json-in";
@@ -28,24 +28,12 @@ export const MAX_STATE_TEXT = Math.ceil(MAX_STATE_BYTES / 3) * 4;
 /** The most scripts, jobs, and names of secrets: what a host keeps of scripts and jobs (`stored-scripts.ts`, `scheduler.ts`). */
 const MOST = { scripts: 200, jobs: 1_000, settings: 100, secrets: 1_000, actions: 10_000 };
 
-/** The name of a variable of a run. */
-const VARIABLE = v.pipe(
-  v.string(),
-  v.regex(/^[A-Za-z_]\w{0,63}$/, "letters, digits and _, not a digit first"),
-);
-
-const atMost = (most: number) => v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(most));
-
-const between = (least: number, most: number) => v.pipe(v.number(), v.minValue(least), v.maxValue(most));
-
-/** How a script or a job runs. */
 const RUN = {
   timeout_s: v.exactOptional(between(1, MAX_TIMEOUT_S)),
   stop_on_error: v.exactOptional(STOPS),
   desktop: v.exactOptional(DESKTOP_REQUEST),
 };
 
-/** A stored script. */
 const WANTED_SCRIPT = v.strictObject({
   actions: v.pipe(v.array(v.unknown()), v.minLength(1), v.maxLength(MOST.actions)),
   parameters: v.exactOptional(v.pipe(v.array(VARIABLE), v.maxLength(100))),
@@ -56,11 +44,7 @@ const WANTED_SCRIPT = v.strictObject({
 
 /** Variables of a job, which no secret of the host may be in: they are kept as they are. */
 const JOB_VARIABLES = v.pipe(
-  VARIABLES,
-  v.check(
-    (given) => Object.keys(given).every((name) => REFERENCE_TEXT.test(name) && /^\w+$/.test(name)),
-    "names of letters, digits and _, not beginning with a digit",
-  ),
+  NAMED_VARIABLES,
   v.check(
     (given) => !JSON.stringify(given).includes("${secret:"),
     "no secret: the host would keep it as it is; name it in the script of the job",
@@ -76,7 +60,7 @@ const WANTED_JOB = v.pipe(
     cron_expression: v.exactOptional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(200))),
     time_zone: v.exactOptional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(100))),
     repeat: v.exactOptional(v.boolean()),
-    max_runs: v.exactOptional(v.nullable(atMost(Number.MAX_SAFE_INTEGER))),
+    max_runs: v.exactOptional(v.nullable(whole(1, Number.MAX_SAFE_INTEGER))),
     if_missed: v.exactOptional(v.picklist(["skip", "once"])),
     if_running: v.exactOptional(v.picklist(["skip", "queue"])),
     variables: v.exactOptional(JOB_VARIABLES),
@@ -111,7 +95,6 @@ const SETTING = v.pipe(v.string(), v.regex(/^[a-z_]+\.[a-z_]+$/, "a name such as
 
 const SETTING_VALUE = v.pipe(v.array(v.pipe(v.string(), v.maxLength(100))), v.maxLength(100));
 
-/** What hosts should have. */
 const WANTED_STATE = v.strictObject({
   /** Marks what the file manages at a host, so that several files can share one. */
   name: NAME_TEXT,

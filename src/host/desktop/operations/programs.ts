@@ -2,10 +2,10 @@
  * The operation that starts a program and goes on.
  */
 import * as v from "valibot";
-import { field, flag, path } from "../../../core/fields";
+import { flag } from "../../../core/fields";
 import { runOf } from "../../../core/nested-lists";
 import { operation } from "../../../core/operation";
-import { COMMAND, ENV } from "../../../core/program";
+import { COMMAND, ENV, FOLDER } from "../../../core/program";
 import { notPermitted, type Permission, requireOwnToken } from "../../../core/rights";
 import type { ProgramSession, Programs } from "../programs";
 
@@ -16,7 +16,6 @@ interface Uses {
   programs(): Promise<Programs>;
 }
 
-const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(100_000));
 const IN_RUNS = "a program is started as an action only, where it ends with the run";
 
 export const operations = [
@@ -30,11 +29,8 @@ export const operations = [
     leftOut: { http: IN_RUNS, cli: IN_RUNS },
     example: { command: ["xterm", "-title", "Report"] },
     input: v.strictObject({
-      command: field(
-        COMMAND,
-        "A line for the shell (`/bin/sh -c`, on Windows `cmd /c`), or a list: the program and its arguments",
-      ),
-      cwd: field(v.optional(path(TEXT)), "Working folder (default: the working folder of svc)"),
+      command: COMMAND,
+      cwd: FOLDER,
       detach: flag("Let it go on when the run has ended"),
       env: ENV,
     }),

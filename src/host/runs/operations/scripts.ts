@@ -7,12 +7,13 @@ import { type Caller, requesterOf } from "../../../core/caller";
 import { ACTION_LIST, field, flag, NO_INPUT } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { allows, beyond, type Grant, isSecretScope, NAME_TEXT } from "../../../core/rights";
+import { VARIABLE_NAME } from "../../../core/written";
 import { badInput, forbidden } from "../../../lib/errors";
 import { meant } from "../../../lib/nearest";
-import type { CheckedList } from "../checker";
+import type { CheckedList } from "../checked-list";
 import type { Executor } from "../executor";
 import { type NewScript, SCRIPT_FIELDS, type StoredScript, type StoredScripts } from "../stored-scripts";
-import { RUN_OPTIONS, RUN_REPORT, VARIABLE_NAME, withoutResults } from "../types";
+import { RUN_OPTIONS, RUN_REPORT, withoutResults } from "../types";
 import { variableFaults } from "../variable-use";
 
 interface Uses {
