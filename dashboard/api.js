@@ -3,18 +3,15 @@
  *
  * The token is kept in sessionStorage until the tab is closed, and sent in a header, never in a URL. A session is a cookie that no page
  * reads; what the server takes it with is a header that no page elsewhere can send, with a proof in the localStorage of this origin: the
- * cookie alone goes to every port of the host. A wrong token is
- * dropped at once, and nothing is sent while the server asks to wait: neither leads to a lockout. Tabs with the same
- * token share their answers, so that three of them ask little more often than one.
+ * cookie alone goes to every port of the host. A wrong token is dropped at once, and nothing is sent while the server asks to wait: neither
+ * leads to a lockout.
  */
 
 import { ApiError, endedWords, limited, refusedWords, unreachable } from "./api-error.js";
-import { base64url, credentialsOf, fingerprint, markIn, markOf, PROOF_KEY, proofOf } from "./credentials.js";
+import { base64url, credentialsOf, markIn, markOf, PROOF_KEY, proofOf } from "./credentials.js";
+import { FORGET_AFTER, SharedAnswers } from "./shared-answers.js";
 
 const STORAGE_KEY = "svc-token";
-
-/** Milliseconds for which an answer is kept. */
-const FORGET_AFTER = 60_000;
 
 /** Milliseconds since the last good answer after which requests go one at a time, and for which they then wait. */
 const DOUBT_AFTER = 2_000;
@@ -32,10 +29,8 @@ const WAIT_S = 5;
 /** @typedef {import("./wire").PostPath} PostPath */
 
 /**
- * The body of an answer, and when it was asked for, in milliseconds since 1970.
- *
  * @template [T=unknown]
- * @typedef {{ at: number, body: T }} DatedAnswer
+ * @typedef {import("./shared-answers.js").DatedAnswer<T>} DatedAnswer
  */
 
 /**
@@ -57,16 +52,13 @@ export class Api extends EventTarget {
   #goodAt = Number.NEGATIVE_INFINITY;
   /** @type {Promise<unknown> | null} */
   #probe = null;
-  /** @type {Map<string, { at: number, answer: Promise<DatedAnswer> }>} */
-  #answers = new Map();
-  /** @type {BroadcastChannel | null} */
-  #others = null;
+  #answers = new SharedAnswers((path) => this.#askInTurn(path));
   /** Null while they are not known. @type {Rights | null} */
   #rights = null;
 
   constructor() {
     super();
-    if (this.token !== null) this.#meetOthers(this.token);
+    if (this.token !== null) this.#answers.meet(this.token);
   }
 
   /** The token; for a session, what tells it from others, which is no token: it has a space. */
@@ -104,7 +96,7 @@ export class Api extends EventTarget {
     const { token } = this;
     if (token === null) throw new ApiError("failed", "This browser keeps no cookies of this page.");
     this.#rights = null;
-    this.#meetOthers(token);
+    this.#answers.meet(token);
     this.dispatchEvent(new Event("signin"));
   }
 
@@ -136,7 +128,7 @@ export class Api extends EventTarget {
       throw new ApiError("unauthorized", "A token has only visible ASCII characters.");
     this.#rights = await this.#send("token", token);
     sessionStorage.setItem(STORAGE_KEY, token);
-    this.#meetOthers(token);
+    this.#answers.meet(token);
     this.dispatchEvent(new Event("signin"));
   }
 
@@ -155,9 +147,7 @@ export class Api extends EventTarget {
   signOut(reason = "") {
     if (this.hasSession) this.#endSession(reason === "");
     sessionStorage.removeItem(STORAGE_KEY);
-    this.#others?.close();
-    this.#others = null;
-    this.#answers.clear();
+    this.#answers.leave();
     this.#rights = null;
     this.#goodAt = Number.NEGATIVE_INFINITY;
     this.dispatchEvent(new CustomEvent("signout", { detail: reason }));
@@ -196,33 +186,10 @@ export class Api extends EventTarget {
    * @returns {Promise<DatedAnswer<import("./wire").Answer<Path>>>}
    * @throws {ApiError}
    */
-  get(path, options) {
-    return /** @type {Promise<DatedAnswer<import("./wire").Answer<Path>>>} */ (this.#get(path, options));
-  }
-
-  /**
-   * @param {string} path
-   * @param {{ maxAge: number }} options
-   * @returns {Promise<DatedAnswer>}
-   */
-  #get(path, { maxAge }) {
-    const known = this.#answers.get(path);
-    if (known && ageOf(known) < maxAge) return known.answer;
-    const at = Date.now();
-    const answer = this.#askInTurn(path).then((body) => ({ at, body }));
-    const asked = { at, answer };
-    this.#remember(path, asked);
-    const others = this.#others;
-    answer.then(
-      ({ body }) => {
-        // Not after signing in with another token.
-        if (others === this.#others) others?.postMessage({ path, at, body });
-      },
-      () => {
-        if (this.#answers.get(path) === asked) this.#answers.delete(path);
-      },
+  get(path, { maxAge }) {
+    return /** @type {Promise<DatedAnswer<import("./wire").Answer<Path>>>} */ (
+      this.#answers.get(path, maxAge)
     );
-    return answer;
   }
 
   /**
@@ -318,24 +285,6 @@ export class Api extends EventTarget {
     const [outcome] = report.outcomes;
     if (!outcome?.ok) throw new ApiError("failed", outcome?.error ?? `${command} did not run.`);
     return outcome.result;
-  }
-
-  /** @param {string} token */
-  #meetOthers(token) {
-    this.#others = new BroadcastChannel(`svc-${fingerprint(token)}`);
-    this.#others.addEventListener("message", ({ data: { path, at, body } }) => {
-      const known = this.#answers.get(path);
-      if (!known || known.at < at) this.#remember(path, { at, answer: Promise.resolve({ at, body }) });
-    });
-  }
-
-  /**
-   * @param {string} path
-   * @param {{ at: number, answer: Promise<DatedAnswer> }} answer
-   */
-  #remember(path, answer) {
-    for (const [old, known] of this.#answers) if (ageOf(known) > FORGET_AFTER) this.#answers.delete(old);
-    this.#answers.set(path, answer);
   }
 
   /**
@@ -435,6 +384,3 @@ const postOf = (body) => ({
   headers: { "content-type": "application/json" },
   body: JSON.stringify(body),
 });
-
-/** In milliseconds; positive even if the clock was set back. @param {{ at: number }} answer */
-const ageOf = ({ at }) => Math.abs(Date.now() - at);

@@ -8,6 +8,7 @@
  */
 import { ApiError } from "./api-error.js";
 import { fingerprint } from "./credentials.js";
+import { isLater, messagesOf } from "./event-stream.js";
 
 /** Milliseconds within which a stream delivers something. */
 const DELIVERS_WITHIN = 5_000;
@@ -43,19 +44,14 @@ const ASK_EVERY = 1_000;
 const SCOPES = ["read", "audit", "admin"];
 
 /**
- * What happened: the name of its type, and its data.
- *
- * @typedef {{ type: string, data: Record<string, unknown> }} Happening
- */
-
-/** @typedef {Happening & { id: string }} Message */
-
-/**
  * How a stream ended: whether an event came; whether no stream works here, and that for lack of a scope; and seconds that
  * the server asks to wait.
  *
  * @typedef {{ delivered: boolean, blocked: boolean, refused: boolean, retryAfter: number }} End
  */
+
+/** @typedef {import("./event-stream.js").Happening} Happening */
+/** @typedef {import("./event-stream.js").Message} Message */
 
 /** @type {End} */
 const REFUSED = { delivered: false, blocked: true, refused: true, retryAfter: 0 };
@@ -327,53 +323,3 @@ const pause = (ms, signal) =>
     signal.addEventListener("abort", () => over.abort(), { signal: over.signal });
     addEventListener("online", () => over.abort(), { signal: over.signal });
   });
-
-/**
- * Whether a message comes behind the event `newest`: two tabs that take turns may both pass on the same one.
- *
- * @param {Message} message
- * @param {string} newest
- */
-function isLater({ id, type }, newest) {
-  const [boot, seq] = id.split("-");
-  const [knownBoot, knownSeq] = newest.split("-");
-  return type === "mark" || type === "reset" || boot !== knownBoot || Number(seq) > Number(knownSeq);
-}
-
-/**
- * The messages of a stream (HTML standard, section 9.2.6), those that come together in one list. One without an id, which
- * this server does not send, is left out, and so is one whose data is not JSON.
- *
- * @param {AsyncIterable<string>} pieces
- * @returns {AsyncGenerator<Message[]>}
- */
-async function* messagesOf(pieces) {
-  let rest = "";
-  for await (const piece of pieces) {
-    const blocks = (rest + piece).split(/\r?\n\r?\n/);
-    rest = blocks.pop() ?? "";
-    const messages = blocks.flatMap((block) => messageOf(block) ?? []);
-    if (messages.length > 0) yield messages;
-  }
-}
-
-/**
- * @param {string} block
- * @returns {Message | null}
- */
-function messageOf(block) {
-  const fields = new Map(
-    block.split(/\r?\n/).map((line) => {
-      const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
-      return [name, value];
-    }),
-  );
-  const id = fields.get("id");
-  const type = fields.get("event");
-  if (!id || !type) return null;
-  try {
-    return { id, type, data: JSON.parse(fields.get("data") || "{}") };
-  } catch {
-    return null;
-  }
-}

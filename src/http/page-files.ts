@@ -26,7 +26,6 @@ async function pathsOf(files: Readonly<Record<string, Promise<{ readonly default
   return Object.fromEntries(await Promise.all(paths));
 }
 
-/** Those of the page of hosts. */
 const hostFiles = () =>
   pathsOf({
     "hosts.js": import("../../dashboard/desk/hosts/hosts.js", { with: { type: "file" } }),
@@ -44,7 +43,6 @@ const hostFiles = () =>
     "host-words.js": import("../../dashboard/desk/hosts/host-words.js", { with: { type: "file" } }),
   });
 
-/** Those of live screens. */
 const liveFiles = () =>
   pathsOf({
     "live.js": import("../../dashboard/host/live.js", { with: { type: "file" } }),
@@ -86,6 +84,7 @@ export const createDashboard = async () =>
         "drafts.js": import("../../dashboard/host/drafts.js", { with: { type: "file" } }),
         "dialog.js": import("../../dashboard/dialog.js", { with: { type: "file" } }),
         "dom.js": import("../../dashboard/dom.js", { with: { type: "file" } }),
+        "event-stream.js": import("../../dashboard/event-stream.js", { with: { type: "file" } }),
         "events.js": import("../../dashboard/events.js", { with: { type: "file" } }),
         "fleet.js": import("../../dashboard/desk/fleet.js", { with: { type: "file" } }),
         "format.js": import("../../dashboard/format.js", { with: { type: "file" } }),
@@ -120,6 +119,7 @@ export const createDashboard = async () =>
         "secrets.js": import("../../dashboard/host/secrets.js", { with: { type: "file" } }),
         "script.js": import("../../dashboard/host/script.js", { with: { type: "file" } }),
         "server.js": import("../../dashboard/server.js", { with: { type: "file" } }),
+        "shared-answers.js": import("../../dashboard/shared-answers.js", { with: { type: "file" } }),
         "sign-in.js": import("../../dashboard/sign-in.js", { with: { type: "file" } }),
         "style.css": import("../../dashboard/style.css", { with: { type: "file" } }),
         "sync.js": import("../../dashboard/host/sync.js", { with: { type: "file" } }),
