@@ -9,7 +9,6 @@ import { badInput, messageOf, systemCode } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { timeText } from "../src/lib/time-text";
 
-/** The most pictures of a host. */
 const MOST_PICTURES = 20;
 /** How long after a text was first seen its picture is taken, in milliseconds: a window has its title before it is drawn. */
 const DRAWN_MS = 1_000;

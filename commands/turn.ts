@@ -34,7 +34,6 @@ export default {
 } satisfies Group;
 
 type Bundle = v.InferInput<typeof makeTurnBundle.output>;
-/** What the bundle was asked for with. */
 type BundleRequest = v.InferInput<typeof makeTurnBundle.input>;
 
 function bundleText({ folder, files, user, secret, urls }: Bundle, asked: BundleRequest): string {

@@ -15,7 +15,6 @@ import type { Registry } from "./registry";
 import { findSubcommand } from "./run";
 import type { Description, Subcommand } from "./subcommand";
 
-/** The flags of every subcommand. */
 const GLOBAL: readonly Description[] = [...listed(GLOBAL_FLAGS), ["--help", "Show help"]];
 
 /**

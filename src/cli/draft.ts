@@ -17,7 +17,6 @@ interface MadeDraft {
   readonly warnings: readonly string[];
 }
 
-/** Stores the draft of this digest. */
 type StoreDraft = (given: {
   readonly draft: string;
   readonly sha256: string;

@@ -29,7 +29,6 @@ const WITHIN_MS = 30_000;
 /** The most that is read from one host: twice the events that it keeps, as more can happen meanwhile. */
 const MOST = { events: 16_384, characters: 16 * 1_048_576 };
 
-/** What to print. */
 interface EventLinesOptions extends Pick<HostsToFollow, "on" | "types"> {
   readonly globals: GlobalFlags;
   /** The id after which to begin (default: now for those that happen, else the oldest). */

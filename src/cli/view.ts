@@ -98,7 +98,6 @@ export interface Context<I extends InputSchema, O extends OutputSchema, X extend
 /** What a view may want of its caller: a signal of its own, or progress other than a bar. */
 type CallerParts = Partial<Pick<Caller, "signal" | "progress">>;
 
-/** How an answer is watched. */
 interface WatchView<I, B> {
   /** Seconds between two updates by default, also where there are no events: for hosts of before, and values that have none. */
   readonly interval: number;
@@ -140,7 +139,6 @@ interface ViewOptions<I extends InputSchema, O extends OutputSchema, X extends v
   readonly ignoresDesk?: true;
   /** Needs nothing of this host but its folder: no service is made, which takes longer than all else. */
   readonly offline?: true;
-  /** How the service is made. */
   readonly service?: (extra: Extra<X>) => Partial<ServiceOptions>;
   /** Completes the input before the call, or refuses what only the command line knows. @param on the hosts of `--on`. */
   readonly complete?: (

@@ -105,7 +105,6 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
     else close();
     line = undefined;
   };
-  /** A connection for the next request. */
   const lineFor = ({ method }: Pick<Request, "method">): Line => {
     if (signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
     if (refusals?.has(server)) throw new RemoteError("unauthorized", NOT_ASKED, false);

@@ -26,7 +26,6 @@ const LARGE_BYTES = 65_536;
 const LEAST_BYTES = 655_360;
 const LOOK_MS = 10_000;
 
-/** How an answer comes. */
 interface AnswerFlow {
   /** Lets what still comes wait. It may be called again while it waits. */
   pause(): void;
@@ -47,7 +46,6 @@ export interface AnswerIntake extends Disposable {
   waitedMs(): number;
 }
 
-/** The answers of one client. */
 interface Client {
   bytes: number;
   /** Small answers that come, and large ones that have not been handed over, in the order in which they became so. */

@@ -172,7 +172,6 @@ function connectFor<I extends InputSchema>(configDir: string, operation: Operati
 const lost = ({ name, changes }: Operation) =>
   `the server ended before it had answered ${name}${changes ? ": whether it was done is unknown, see `svc audit list`" : ""}`;
 
-/** What a call has besides its input. */
 interface CallParts {
   readonly signal: AbortSignal | undefined;
   readonly grant?: Grant | undefined;

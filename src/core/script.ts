@@ -23,7 +23,6 @@ const MAX_JSON5 = 256 * 1024;
 /** How scripts may be written, by the ends of the names of files. */
 const NOTATIONS = { json: "json", json5: "json5", yaml: "yaml", yml: "yaml" } as const;
 
-/** How a script is written. */
 type ScriptNotation = (typeof NOTATIONS)[keyof typeof NOTATIONS];
 
 /** What the name of a file of actions ends in, in words. */

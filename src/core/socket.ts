@@ -29,7 +29,6 @@ export interface Socket {
 
 /** What becomes of a connection. None of these throws. */
 export interface SocketHandlers {
-  /** It is open. */
   opened(socket: Socket): void;
   message(message: string | Uint8Array): void;
   /** The client has sent a ping, which is answered already. */

@@ -16,7 +16,6 @@ interface Uses {
   addressBook(): Promise<{ hosts(): ReadonlyArray<{ readonly label: string }> }>;
 }
 
-/** The answer to a poll. */
 const POLLED = v.object({
   events: v.array(
     v.object({

@@ -30,7 +30,6 @@ const POLL_BYTES = 1_048_576;
 /** Who has a stream: the name of a token; null for the owner of the host. */
 type Owner = string | null;
 
-/** What a stream needs of its request. */
 interface StreamRequest {
   readonly filter: Filter;
   readonly owner: Owner;
@@ -97,7 +96,6 @@ function createPlaces(): Places {
   };
 }
 
-/** What all streams of a server share. */
 interface StreamParts {
   readonly bus: Bus;
   readonly places: Places;

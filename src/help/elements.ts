@@ -6,7 +6,6 @@ import { anchorOf } from "./sections";
 /** A text, or an element: its tag, its attributes, and what is in it. */
 type Element = string | readonly [string, Readonly<Record<string, string | number>>, ...Element[]];
 
-/** The attributes that are kept. */
 const KEPT = ["href", "start", "src", "alt"];
 
 /** The Markdown `text` as elements; headings have their anchor as `id`. */

@@ -82,7 +82,6 @@ export function findTopic(topic: string): { readonly page: string; readonly sect
 /** A section in which all words were found. */
 interface SearchHit {
   readonly section: Section;
-  /** The line that shows it best. */
   readonly line: string;
 }
 

@@ -19,7 +19,6 @@ const LARGE_BODY = 64 * 1024;
 const BYTES_OF_A_CHUNK = 64;
 const FREE_CHUNKS = 1_024;
 
-/** How a body is read. */
 interface BodyOptions {
   readonly maxBytes: number;
   /** Default: {@link BODY_DEADLINE_MS}. */

@@ -18,7 +18,6 @@ import type { Step } from "./exchange";
 export type ConnectionLimit = "total" | "client";
 
 interface ConnectionLimits {
-  /** All connections. */
   readonly total: number;
   /** Those of one client that have brought no token. */
   readonly client: number;

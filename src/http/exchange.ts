@@ -73,7 +73,6 @@ export class Exchange {
   agent: string | null = null;
   /** The trace to which it belongs, as its `traceparent` says. */
   trace: TraceContext | undefined;
-  /** The rows of such a call. */
   rowsOf: NonNullable<RequestContext["rowsOf"]> = () => NO_ROWS;
 
   constructor(

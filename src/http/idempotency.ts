@@ -20,7 +20,6 @@ const MAX = { rows: 100_000, bytes: 256 * 1_048_576 };
 /** Who asks: the name of a token, and since when it has that name; null for the owner. */
 type Asker = Pick<Grant, "name" | "since">;
 
-/** An answer as it is sent. */
 interface KeptAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -38,7 +38,6 @@ const DRAIN_MS = (IDLE_TIMEOUT_S + 5) * 1_000;
 
 const handOver = once(openHandOver);
 
-/** A listener with the certificate that it began with. */
 interface OpenListener {
   /** Whether it answers what arrives on its connections, and ends them. */
   leaving: boolean;

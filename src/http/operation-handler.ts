@@ -32,7 +32,6 @@ export const IDLE_TIMEOUT_S = 10;
 const MAX_SIGNED_BYTES = 16_384;
 
 export interface HandlerParts {
-  /** What operations run on. */
   readonly service: object;
   readonly maxBodyBytes: number;
   readonly log: Log;

@@ -161,7 +161,6 @@ const pageOperations = [
   ...operationsOf("explorer", "/docs", "API explorer"),
 ];
 
-/** What the API document describes. */
 interface ApiDescription {
   apiDocument(url: string): Promise<Record<string, unknown>>;
 }

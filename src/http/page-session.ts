@@ -19,7 +19,6 @@ const PAGE = "svc-page";
 /** A port, and 32 bytes in base64url or more (RFC 7636 section 4.1). */
 const PAGE_TEXT = /^(\d{1,5}) ([A-Za-z0-9_-]{43,128})$/;
 
-/** A session that came as a cookie. */
 interface PageSession {
   /** As the header `Authorization` would have it. */
   readonly authorization: string;

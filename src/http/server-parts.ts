@@ -147,9 +147,7 @@ function clearFolders(files: ConfigFiles, tokenFile: string | undefined): void {
   if (tokenFile !== undefined) clearLeftovers(dirname(tokenFile), basename(tokenFile));
 }
 
-/** The tokens of a server. */
 interface Credentials extends TokensInForce {
-  /** That of the owner. */
   readonly token: TokenSource;
   /** The digest of the named token, hexadecimal; undefined where none has the name. */
   digestOf(name: string): string | undefined;
@@ -202,7 +200,6 @@ async function openAuditLog(service: ServerUses, maxRows: number): Promise<Audit
   return log;
 }
 
-/** The host names that a server answers to. */
 interface AnsweredNames {
   has(host: string): boolean;
   /** Takes those of the certificate that is in use now. */

@@ -12,7 +12,6 @@ export const TURN_REQUESTS = 128;
 /** To see the end of a turn costs something, so it is seen for one request in so many. */
 const COUNTED = TURN_REQUESTS / 2;
 
-/** What answers a request. */
 type Fetch<E> = (request: Request, env: E) => Response | Promise<Response>;
 
 /**

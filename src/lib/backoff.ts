@@ -15,7 +15,6 @@ export interface Backoff {
 /** A part of a time: from the first to the second. */
 type Spread = readonly [least: number, most: number];
 
-/** About so long. */
 const ABOUT: Spread = [0.75, 1.25];
 
 /** No earlier than somebody asked for, and a little later. */

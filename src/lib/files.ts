@@ -98,7 +98,6 @@ export function beginReplace(path: string, mode: number, owned: boolean) {
     open = false;
   };
   return {
-    /** The descriptor to write to. */
     fd,
     /** Flushes the new file and puts it in place. */
     commit(): void {

@@ -26,7 +26,6 @@ export const keysOf = (pointer: string): string[] =>
     .slice(1)
     .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
 
-/** What a text is. */
 type Notation = "json" | "json5";
 
 /** The places of the values at `pointers` in `text`, which is in this notation; of what is not there, the place of what it would be in. */

@@ -3,7 +3,6 @@
  */
 import { innerValues } from "./inner-values";
 
-/** The limits of a value. */
 interface SizeLimits {
   /** Roughly the bytes of its JSON; a string counts its characters. */
   readonly bytes: number;

@@ -7,9 +7,11 @@ import { ensurePrivateFolder, writeFileAtomic } from "./files";
 /**
  * Writes `text` to `file` (0600) unless another process has made the file meanwhile: then that one stays.
  *
- * @throws `unavailable` when it cannot be written.
+ * @param read the key in a file; undefined where there is none.
+ * @returns the key that is in the file then.
+ * @throws `unavailable` when it cannot be written, or is removed at once; as `read`.
  */
-export function writeKeyOnce(file: string, text: string): void {
+export function makeKey<T>(file: string, text: string, read: (file: string) => T | undefined): T {
   const made = `${file}.new-${crypto.randomUUID()}`;
   try {
     ensurePrivateFolder(dirname(file));
@@ -26,4 +28,7 @@ export function writeKeyOnce(file: string, text: string): void {
   } finally {
     rmSync(made, { force: true });
   }
+  const key = read(file);
+  if (key !== undefined) return key;
+  throw unavailable(`${basename(file)} was removed while it was made`);
 }

@@ -7,7 +7,6 @@ import { readFileSync } from "node:fs";
 /** How often it looks, in milliseconds. */
 const LOOK_MS = 100;
 
-/** A watch over a process. */
 interface MemoryWatch {
   /** Aborted once the process has used more than it may. */
   readonly over: AbortSignal;

@@ -23,7 +23,6 @@ const RUN_FILE = v.object({
   token_file: v.optional(v.nullable(v.string())),
   /** The operator's certificate; null where it uses the one of `{config_dir}`. */
   tls_cert: v.optional(v.nullable(v.string())),
-  /** Whether clients need a certificate. */
   asks_certificate: v.optional(v.boolean()),
   /** What its scripts may do. Versions before it do not say. */
   permits: v.optional(v.array(v.string())),

@@ -7,7 +7,6 @@
 import { deadline } from "./deadline";
 import { cancelled } from "./errors";
 
-/** Work under way. */
 interface SharedWork<T> {
   /** Resolves when the work has settled. Never rejects: each of those who wait gets the error. */
   readonly ended: Promise<void>;

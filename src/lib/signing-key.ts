@@ -4,9 +4,7 @@
  * The promise: a key is made once, whichever processes want it first, and never in place of one that is missing or broken; its
  * private half is in no message and no answer.
  */
-import { basename } from "node:path";
-import { unavailable } from "./errors";
-import { writeKeyOnce } from "./key-file";
+import { makeKey } from "./key-file";
 import { readTrustFile, unusable } from "./trust-files";
 
 /** A private key that signs; the key itself stays inside. */
@@ -68,10 +66,7 @@ export function signingKey(pem: string): SigningKey | undefined {
 function makeSigningKey(file: string): SigningKey {
   const { generateKeyPairSync } = nodeCrypto();
   const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-  writeKeyOnce(file, pem);
-  const key = readSigningKey(file);
-  if (!key) throw unavailable(`${basename(file)} was removed while it was made`);
-  return key;
+  return makeKey(file, pem, readSigningKey);
 }
 
 /** Whether `signature`, base64url, is that of `message` by the key of which this is the public half. Never throws. */

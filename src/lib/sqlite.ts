@@ -16,7 +16,6 @@ interface DatabaseOptions {
   readonly synchronous: "FULL" | "NORMAL";
   /** How long a statement waits for a lock of another process, which blocks the thread, in milliseconds (default 0). */
   readonly busyMs?: number;
-  /** Makes the tables. */
   readonly prepare: (db: Database) => void;
   /** Whether the file says which svc may use it, by its `user_version` (default true). */
   readonly hasVersion?: boolean;

@@ -92,7 +92,6 @@ export interface Metrics {
   requestTimeline(): Timeline;
   /** Audit rows that could not be written since the service was made. */
   auditFailures(): Promise<number>;
-  /** The text of a scrape. */
   render(): Promise<string>;
 }
 

@@ -51,9 +51,7 @@ const ORDER = {
 
 /** What runs. */
 export interface Demo {
-  /** Where the desk answers. */
   readonly url: string;
-  /** The file with its token. */
   readonly tokenFile: string;
   /** Of all: `desk` in it is the `{config_dir}` of the desk, `order.json` a script for the form. */
   readonly folder: string;
@@ -79,7 +77,6 @@ interface Server {
   readonly url: string;
 }
 
-/** What a demo is started with. */
 interface DemoParts {
   readonly log: Log;
   /** Ends it while it starts. */

@@ -23,7 +23,6 @@ export interface FileFault {
   readonly problem: string;
 }
 
-type Files = ConfigFiles;
 type Name = TrustFile | RecordFile;
 
 /** Those on which no trust rests, and with which a host does less than its owner has asked for. */
@@ -31,7 +30,10 @@ const OTHER_FILES = ["jobs.json", "host_service.json", "ice.json", "audit_head",
 
 /** What reads each file. It throws where that fails. */
 const READERS: Readonly<
-  Record<Exclude<Name, "admin_hosts.db"> | (typeof OTHER_FILES)[number], (files: Files) => Promise<unknown>>
+  Record<
+    Exclude<Name, "admin_hosts.db"> | (typeof OTHER_FILES)[number],
+    (files: ConfigFiles) => Promise<unknown>
+  >
 > = {
   rest_token: async ({ token }) => (await import("../trust/owner-token")).readToken(token),
   "tokens.json": async (files) =>
@@ -84,13 +86,13 @@ const READERS: Readonly<
   audit_head: async ({ auditLog }) => (await import("../host/audit/note")).requireNote(auditLog),
 };
 
-function signingKey(name: keyof Files) {
-  return async (files: Files) => (await import("../lib/signing-key")).readSigningKey(files[name]);
+function signingKey(name: keyof ConfigFiles) {
+  return async (files: ConfigFiles) => (await import("../lib/signing-key")).readSigningKey(files[name]);
 }
 
 /** A database that is being made is empty for a moment. */
-function database(name: keyof Files) {
-  return async (files: Files) => {
+function database(name: keyof ConfigFiles) {
+  return async (files: ConfigFiles) => {
     const path = files[name];
     requireNotLost(path);
     // Of a folder, SQLite says that the disk is broken.

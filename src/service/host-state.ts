@@ -37,7 +37,6 @@ export async function stateParts(service: Service): Promise<StateParts> {
 
 const FIELDS = v.strictObject(SCRIPT_FIELDS);
 
-/** A wanted script as it is stored. */
 const storedAs = (name: string, { actions, ...fields }: WantedScript): NewScript => ({
   name,
   actions,
@@ -112,7 +111,6 @@ const TIMES = ["interval_seconds", "cron_expression", "time_zone"] as const sati
   keyof Job
 >;
 
-/** A wanted job as the scheduler has it. */
 const scheduledAs = (id: string, { script, script_path, ...fields }: WantedJob, grant: Grant): Job => {
   const path = script === undefined ? script_path : `script:${script}`;
   return jobOf(parseInput(NEW_JOB, { ...fields, job_id: id, script_path: path }), grant);

@@ -155,7 +155,6 @@ interface JoinedDesk {
   readonly nats?: NatsCarrier | undefined;
 }
 
-/** The membership in a file. */
 interface MembershipFile {
   /** Reads it again where it has changed. @throws once for a file that cannot be read. */
   read(): Promise<JoinedDesk>;

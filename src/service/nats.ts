@@ -23,7 +23,6 @@ export interface NatsDeskUses {
   /** A host is there. To the events it may be no news: where the desk itself was cut off, nobody has said that the host is gone. */
   reached(label: string): void;
   readonly log: Log;
-  /** The open plans of this desk. */
   ownPlans(): Promise<readonly unknown[]>;
   /** What another desk has said of its plans. */
   heardPlans(plans: HeardPlans): Promise<void>;
@@ -183,7 +182,6 @@ function notices(find: FindHost, presence: Presence, reached: NatsDeskUses["reac
 
 /** What the connection of a host to its desk's NATS server needs of the rest of svc. */
 interface OverNatsUses extends Pick<HostParts, "records" | "enter" | "log"> {
-  /** The desk that it has joined now. */
   joined(): Membership;
 }
 

@@ -23,12 +23,10 @@ import { type ConfigFiles, configFiles } from "../lib/paths";
 import { ofEarlierSvc } from "../lib/running-server";
 import { isUnwritable } from "../lib/sqlite";
 
-type Files = ConfigFiles;
-
 /** What gives a folder the format `to` that has the one before. It may find what it left when it was cut off. */
 interface Step {
   readonly to: number;
-  run(files: Files, log: Log): void;
+  run(files: ConfigFiles, log: Log): void;
 }
 
 const STEPS: readonly Step[] = [{ to: 2, run: copyInboxIndex }];
@@ -74,7 +72,7 @@ function isWritable(folder: string): boolean {
 }
 
 /** Copies the index of the inbox to its present place. Without it, files that came before belong to nobody, and are never overwritten. */
-function copyInboxIndex({ formerInboxIndex, inboxIndex }: Files, log: Log): void {
+function copyInboxIndex({ formerInboxIndex, inboxIndex }: ConfigFiles, log: Log): void {
   if (isMissing(formerInboxIndex) || !isMissing(inboxIndex)) return;
   try {
     copyDatabase(formerInboxIndex, inboxIndex);

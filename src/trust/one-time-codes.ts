@@ -14,7 +14,6 @@ const MAX_CODES = 16;
 
 /** The codes of a server. */
 export interface OneTimeCodes {
-  /** A new code. */
   make(): string;
   /** Whether it is one that works: it does not any more after that. */
   take(code: string): boolean;

@@ -22,7 +22,6 @@ const NOTE = v.object({ ...ROTATES, before: v.optional(NOTED) });
 
 type Note = v.InferOutput<typeof NOTE>;
 
-/** The note. */
 type Place = Pick<ConfigFiles, "previousTokens">;
 
 /**

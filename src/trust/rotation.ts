@@ -34,7 +34,6 @@ export const ROTATES = {
   expires: v.optional(v.pipe(v.string(), v.isoTimestamp())),
   /** How long it was made for, in seconds, and so the token that replaces it. */
   lifetime_s: v.optional(v.pipe(v.number(), v.minValue(0))),
-  /** Those that it replaced. */
   previous: v.optional(v.array(REPLACED), []),
 };
 

@@ -14,7 +14,6 @@ import { type GrantOf, sameToken, type TokenDigest } from "./scopes";
 
 const UNBEGUN = "the session began while the clock of this host was another: sign in again";
 
-/** A token as it is looked up. */
 interface TokenEntry {
   readonly grant: Grant;
   readonly digest: TokenDigest;

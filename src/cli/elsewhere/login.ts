@@ -20,7 +20,6 @@ export function baseUrl(text: string): string {
   return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
 }
 
-/** By what a desk is known. */
 interface DeskTrust {
   /** Null where the usual authorities vouch for it, and for http. */
   readonly pin: string | null;

@@ -4,7 +4,6 @@
 import { printable } from "../../lib/sanitize";
 import type { CaseState, TestReport } from "./types";
 
-/** A host of a broadcast. */
 interface Delivery {
   readonly label: string;
   readonly ok: boolean;

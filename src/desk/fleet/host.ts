@@ -108,7 +108,6 @@ const WORDS = v.pipe(v.array(v.pipe(v.string(), v.regex(/^[a-z0-9][\w:.*-]{0,79}
 
 /** What the host lets this desk do, as it has said last. Both may have words that this desk does not know. */
 const RIGHTS = v.object({
-  /** The scopes of the token. */
   allows: WORDS,
   /** What its server permits scripts; absent where it has not said. */
   permits: v.optional(WORDS),

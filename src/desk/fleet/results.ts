@@ -63,7 +63,6 @@ export const TOKEN_ROTATION = v.object({
   label: v.string(),
   /** The name of the token; null for the host's own, which allows everything. */
   name: v.nullable(v.string()),
-  /** When the old token ends. */
   old_until: v.string(),
   /** Why the host does not know that the new token is in the book; null when it does. */
   problem: v.nullable(v.string()),

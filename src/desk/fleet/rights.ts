@@ -25,7 +25,6 @@ export interface CommandNeed {
   readonly permission: Permission | undefined;
 }
 
-/** What is used of the service. */
 interface RightsUses {
   addressBook(): Promise<Pick<AddressBook, "hosts" | "reach" | "askAgain">>;
   poller(): Promise<Pick<Poller, "poll">>;

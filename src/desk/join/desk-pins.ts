@@ -23,7 +23,6 @@ interface JoinedHost {
   readonly member?: { readonly host_id: string; readonly nonce: string } | undefined;
 }
 
-/** What a desk uses of its service. */
 interface Uses<H extends JoinedHost> {
   readonly configDir: string;
   readonly log: { warn(text: string): void };

@@ -19,7 +19,6 @@ export interface Arrivals {
    * @returns undefined where hosts are waited for no longer.
    */
   wait(hostId: string, until: Deadline): Promise<void> | undefined;
-  /** The host is linked. */
   arrived(hostId: string): void;
   /** The hub stops: nothing is waited for any longer. */
   end(): void;

@@ -20,7 +20,6 @@ const IMAGE_VERSION = "2.12.6";
 /** Files of a server beyond its connections. */
 const OTHER_FILES = 1_024;
 
-/** The folder of the configuration in the container. */
 const CONTAINER_FOLDER = "/etc/svc-nats";
 
 /** The files, as text. Nothing in `settings` can add a line to any of them. */

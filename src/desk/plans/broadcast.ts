@@ -43,7 +43,6 @@ const WRITE_MS = 5_000;
 /** How long it may take to write the last of it down when every result is known, or the caller has left, in milliseconds. */
 const LAST_MS = 1_000;
 
-/** A delivery under way. */
 interface DeliveryInProgress {
   way: Way | null;
   /** Whether its host has not answered in time. */

@@ -55,7 +55,6 @@ interface Delivery {
   readonly cancel: CancelJob;
 }
 
-/** What all deliveries of a desk share. */
 interface Desk {
   readonly requests: JobRequests;
   readonly patience: Patience;

@@ -16,7 +16,6 @@ const FORM = "svc-contents-1";
 
 const CONTENTS = v.object({
   form: v.literal(FORM),
-  /** The names of the variables. */
   names: v.array(v.string()),
   /** The content without them. */
   content: v.string(),

@@ -20,7 +20,6 @@ export type HowEnded = (name: string, since?: string) => "was revoked" | "has ex
 
 export interface RunnerUses {
   readonly ledger: Ledger;
-  /** The folder of the locks. */
   readonly locks: string;
   readonly log: Log;
   readonly publish: Publish;

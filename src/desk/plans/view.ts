@@ -97,7 +97,6 @@ export const PLAN_REVIEW = v.object({
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 
-/** Where plans are looked up. */
 interface Plans {
   readonly ledger: Ledger;
   isStalled(plan: Plan): boolean;

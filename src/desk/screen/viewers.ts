@@ -16,7 +16,6 @@ const END_MS = 15_000;
 const TRIES = 10;
 const AGAIN_MS = 5_000;
 
-/** A viewer at another host. */
 interface RelayedViewer {
   readonly grant: Grant;
   readonly forget: () => void;

@@ -65,7 +65,6 @@ export interface BlockReport {
   readonly duration_ms: number;
 }
 
-/** What all branches share. */
 interface Together {
   readonly uses: ConductUses;
   readonly meetings: OpenMeetings;

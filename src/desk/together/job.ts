@@ -16,7 +16,6 @@ export interface HostJob {
   readonly actions: readonly unknown[];
   readonly commands: readonly string[];
   readonly secrets: readonly string[];
-  /** Variables at its start. */
   readonly variables: Readonly<Record<string, unknown>>;
   /** The time limits to deliver and to run it, in seconds. */
   readonly delivery_timeout_s: number;
@@ -67,7 +66,6 @@ export const FAILURE_CODES: Readonly<Record<Exclude<PartCode, "ok">, FailureCode
 /** A step before it is known in which process it is traced: when it began counts from the start of the blocks, in milliseconds. */
 export type BlockStep = Omit<HostStep, "began"> & { readonly at_ms: number };
 
-/** What a host said of an action. */
 interface HostOutcome {
   readonly command?: unknown;
   readonly ok?: unknown;

@@ -49,23 +49,20 @@ interface BlockExecutor {
 }
 
 interface CheckedPart {
-  readonly commands: readonly string[];
-  readonly secrets: readonly string[];
-  readonly described: string;
-  readonly variables: { readonly used: readonly string[] };
-  readonly sets: readonly string[] | undefined;
-}
-
-/** A part that was checked. */
-export interface PreparedPart extends Part {
-  /** Its commands, and those that bring its variables. */
+  /** Its commands; of a part that is prepared, also those that bring its variables. */
   readonly commands: readonly string[];
   readonly secrets: readonly string[];
   /** For an audit row. */
   readonly described: string;
-  /** The variables that it may use, and those that it may set; undefined where only its run says which. */
-  readonly uses: readonly string[];
+  readonly variables: { readonly used: readonly string[] };
+  /** The variables that it may set; undefined where only its run says which. */
   readonly sets: readonly string[] | undefined;
+}
+
+/** A part that was checked. */
+export interface PreparedPart extends Part, Omit<CheckedPart, "variables"> {
+  /** The variables that it may use. */
+  readonly uses: readonly string[];
 }
 
 /** A block that can run. */

@@ -24,7 +24,6 @@ interface Question {
   readonly signal: AbortSignal;
 }
 
-/** What they say. */
 interface Opinions {
   readonly cosigned: ReadonlyArray<Cosignature & { readonly host_id: string }>;
   /** What they say against the log, and do not prove. */

@@ -32,7 +32,6 @@ export interface Peer {
   /** The key of its cosignatures; unknown before its first answer. */
   key: VerifierKey | undefined;
   readonly logs: Map<string, Log>;
-  /** What it knows of them. */
   readonly known: Map<string, number>;
   /** The size that it has cosigned last, by the name of the log. */
   readonly sizes: Map<string, number>;

@@ -33,7 +33,6 @@ export const ASKING_MS = 8_000;
 /** A peer that takes so much of that itself is not asked for a while: the rest may be the host's. */
 const SLOW_MS = ASKING_MS / 2;
 
-/** What ends the asking. */
 interface Ends {
   /** Whoever asks does not wait any longer. */
   readonly signal: AbortSignal;

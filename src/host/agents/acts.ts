@@ -13,7 +13,6 @@ const PATIENCE_S = 10;
 /** The longest action that is kept, as JSON: one may have a picture. */
 const MAX_ACTION = 64 * 1024;
 
-/** The fields with what is typed. */
 const TYPED_FIELDS: Readonly<Record<string, string>> = {
   AC_write: "write_string",
   AC_set_element_text: "text",

@@ -15,10 +15,8 @@ import type { Act, AgentStore } from "./store";
 /** How many texts of secret fields are known, so that nothing that shows one is kept. */
 const MAX_SECRETS = 200;
 
-/** Runs an operation. */
 type Perform = (operation: Operation, input: unknown, caller: Caller) => unknown;
 
-/** A call of an agent. */
 interface Call {
   readonly operation: Operation;
   readonly input: unknown;

@@ -49,15 +49,22 @@ const seenBy =
 
 const SESSION = v.object({
   session: v.string(),
+  /** What the agent calls itself. */
   agent: v.string(),
+  /** Its token; null for the owner of the host. */
   token: v.nullable(v.string()),
+  /** ISO 8601. */
   began: v.string(),
   last: v.string(),
   acts: v.number(),
+  /** Acts for which there was no room. */
   left_out: v.number(),
   /** The last acts in words, without what was typed. Names are those of programs: untrusted. */
   did: v.array(v.string()),
 });
+
+/** A session of an agent, as it is listed. */
+export type ListedSession = Readonly<v.InferOutput<typeof SESSION>>;
 
 /** Undefined for a session that has gone while others were looked at. */
 function orGone(error: unknown): undefined {
@@ -86,7 +93,7 @@ export const listSessions = operation({
         ? await store.sessions(seenBy(caller))
         : [await store.session(session, seenBy(caller))];
     const most = session === undefined ? MAX_SAID : MAX_SAID_OF_ONE;
-    const sessions: Array<v.InferInput<typeof SESSION>> = [];
+    const sessions: ListedSession[] = [];
     for (const { session: id, agent, token, began, last, acts, left_out } of rows) {
       const waits = nextSlice();
       if (waits) await waits;

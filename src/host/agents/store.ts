@@ -13,6 +13,7 @@ import { isMissing } from "../../lib/files";
 import { jsonIn } from "../../lib/json-in";
 import { shortage } from "../../lib/quota";
 import { openDatabase, whenFree } from "../../lib/sqlite";
+import type { ListedSession } from "./operations";
 
 /** How many sessions and drafts are kept, and for how long: of each token some, whatever another one does. */
 const MAX_SESSIONS = 50;
@@ -37,7 +38,6 @@ const TYPED = v.object({
   secret: v.boolean(),
 });
 
-/** One thing that an agent did. */
 const ACT = v.object({
   action: ACTION,
   typed: v.array(TYPED),
@@ -47,19 +47,7 @@ const ACT = v.object({
 export type Act = v.InferOutput<typeof ACT>;
 
 /** A session of an agent. */
-export interface AgentSessionRow {
-  readonly session: string;
-  /** What the agent calls itself. */
-  readonly agent: string;
-  /** Its token; null for the owner of the host. */
-  readonly token: string | null;
-  /** ISO 8601. */
-  readonly began: string;
-  readonly last: string;
-  readonly acts: number;
-  /** Acts for which there was no room. */
-  readonly left_out: number;
-}
+export type AgentSessionRow = Omit<ListedSession, "did">;
 
 /** A script that waits for a person. */
 const DRAFT = v.object({
@@ -80,7 +68,6 @@ const DRAFT = v.object({
 });
 export type Draft = v.InferOutput<typeof DRAFT>;
 
-/** Who a session is of. */
 interface SessionKey {
   readonly key: string;
   readonly agent: string;

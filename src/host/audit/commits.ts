@@ -40,7 +40,6 @@ interface CommitParts {
   ended(rows: number): void;
 }
 
-/** What appends to one file. */
 interface Commits {
   /** Resolves to the id of the row when it is on disk. @throws an `unavailable` failure when it cannot be written. */
   append(event: AuditEvent, options?: AppendOptions): Promise<number>;

@@ -19,7 +19,6 @@ const WHERE = {
 const OUTCOME = v.object({
   file: v.object({
     path: v.string(),
-    /** What is written to it. */
     content: v.exactOptional(v.string()),
     /** How many of the commands run before it is written. */
     written_after: v.exactOptional(v.number()),

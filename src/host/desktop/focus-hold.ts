@@ -14,7 +14,6 @@ import { listed } from "./windows";
 /** The windows that runs hold on one desktop, by the id of the run; a run that ends holds nothing. */
 export type HeldWindows = Map<string, HeldWindow>;
 
-/** A window that a run holds. */
 interface HeldWindow {
   readonly title: string;
   readonly pid: number | null;

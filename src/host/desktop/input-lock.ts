@@ -39,7 +39,6 @@ interface InputHold {
 
 /** Pointer and keyboard as the owner of the folder gives them. */
 interface InputPlace {
-  /** Frees them. */
   release(): void;
   /** Resolves when the owner holds them no longer for this process. */
   readonly lost: Promise<unknown>;

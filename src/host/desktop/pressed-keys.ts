@@ -10,13 +10,11 @@ import type { Backend, Button } from "./backend";
 
 type Press = { readonly key: string } | { readonly button: Button };
 
-/** What presses and releases. */
 type Devices = Pick<Backend, "click" | "strike">;
 
 export class PressedKeys {
   /** What may be down. */
   private readonly pressed = new Map<string, Press>();
-  /** The names of what is certainly down. */
   private readonly down = new Set<string>();
 
   /** The same devices, whose strokes are remembered here. */
@@ -45,7 +43,6 @@ export class PressedKeys {
     }
   }
 
-  /** Whether something is certainly down. */
   isDown(): boolean {
     return this.down.size > 0;
   }

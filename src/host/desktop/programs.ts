@@ -17,7 +17,6 @@ const MAX_PROGRAMS = 64;
 /** How long a line for the shell may go on by itself when its run has ended, in milliseconds. */
 const FINISH_MS = 200;
 
-/** What is started. */
 interface Launch {
   /** A line for the shell, or a program and its arguments. */
   readonly command: string | readonly string[];

@@ -6,7 +6,7 @@ import { field } from "../../core/fields";
 import type { RunContext } from "../../core/run";
 import { badInput, unavailable } from "../../lib/errors";
 import type { Requester } from "../../lib/slots";
-import type { Target } from "./backend";
+import type { Place, Target } from "./backend";
 import type { Desktop } from "./desktop";
 import { pointAt } from "./elements/cover";
 import type { Point } from "./geometry";
@@ -47,14 +47,12 @@ export const RELATIVE_TO = {
 
 export type RelativeTo = v.InferOutput<typeof RELATIVE_TO.relative_to>;
 
-/** Where something is; a width of 0 is not known. */
-interface Box extends Point {
-  readonly width: number;
-  readonly height: number;
-}
-
-/** @throws `not_found` for a window that is not there; `unavailable` where the platform does not say where it is. */
-async function boxOf(desktop: Calls, relative: NonNullable<RelativeTo>, requester: Requester): Promise<Box> {
+/** Where it is; a width of 0 is not known. @throws `not_found` for a window that is not there; `unavailable` where the platform does not say where it is. */
+async function boxOf(
+  desktop: Calls,
+  relative: NonNullable<RelativeTo>,
+  requester: Requester,
+): Promise<Place> {
   if (typeof relative === "object") {
     if (!v.is(PLACE, relative)) {
       const [x, y, width, height] = v.parse(ELEMENT, relative).bounds;

@@ -1,7 +1,6 @@
 /** Memory that a display server can map, too: it writes pictures there. On Linux. */
 import { closeSync, openSync, unlinkSync, writeSync } from "node:fs";
 
-/** Where files are memory. */
 const MEMORY_FOLDER = "/dev/shm";
 const CLEAN = Buffer.alloc(1_024 * 1_024);
 

@@ -31,7 +31,6 @@ interface MetricSummary {
   p95: number | null;
 }
 
-/** The statistics of the samples in the window. */
 interface WindowSummary {
   sample_count: number;
   window_seconds: number;

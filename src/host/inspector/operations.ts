@@ -9,7 +9,6 @@ interface Uses {
   inspector(): Promise<Inspector>;
 }
 
-/** The most samples that one answer has. */
 const MAX_SAMPLES = 10_000;
 
 /** A sample and when it was taken: one call may bring several. */

@@ -62,7 +62,6 @@ export interface PlanJobs {
   close(): Promise<void>;
 }
 
-/** A job as a desk sends it. */
 interface SentJob extends SignedEnvelope {
   readonly content?: string | undefined;
   readonly records?: string | undefined;

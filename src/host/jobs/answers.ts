@@ -8,7 +8,6 @@ import { type Envelope, hasExpired } from "../../wire/job/envelope";
 import type { JobRuns } from "./job-runs";
 import type { SeenJob, SeenJobs, SeenRow } from "./seen";
 
-/** Answers about jobs. */
 interface JobAnswers {
   answer(id: string, state: JobAnswer["state"], outcome?: JobAnswer["outcome"]): JobAnswer;
   /**

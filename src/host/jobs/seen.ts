@@ -39,7 +39,6 @@ export type SeenRow = SeenJob & {
 
 /** The jobs of plans that this host has taken. */
 export interface SeenJobs {
-  /** The id of this file. */
   readonly records: string;
   /** The row of a job; undefined for one that has not been taken, or is forgotten. */
   find(id: string): SeenRow | undefined;

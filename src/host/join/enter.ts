@@ -60,7 +60,6 @@ export interface DeskTokens {
 /** How long the desk may take to answer, in milliseconds. */
 const ANSWER_MS = 15_000;
 
-/** How a host joins a desk. */
 interface JoinOptions {
   readonly join_string: string;
   readonly label?: string | undefined;

@@ -15,7 +15,6 @@ const STILL_PX = 2;
 
 /** What is seen of the hands of a person. */
 export interface Hands {
-  /** Where the pointer is. */
   pointer(): Promise<Point>;
   /** How many keys are down; null where that is not known. */
   keysDown(): Promise<number | null>;

@@ -33,7 +33,6 @@ const GOOD_MS = 30_000;
 /** How often a warning says that two hosts have one identity. */
 const TWINS = { ratePerMinute: 1, burst: 3 };
 
-/** A desk that has links. */
 interface Desk {
   readonly url: string;
   /** The pins of its TLS key; none where it speaks plain http. */
@@ -55,7 +54,6 @@ export interface DialParts {
   readonly random?: Random;
 }
 
-/** The state of the link of a host. */
 interface DialState extends Pick<HostLink, "problem" | "rtt_ms" | "dials" | "twin"> {
   readonly state: Exclude<HostLink["state"], "off">;
   readonly since: Date;

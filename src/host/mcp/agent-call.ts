@@ -29,9 +29,7 @@ export type AskPerson = (question: {
 
 /** What calls are made with. */
 export interface CallsParts {
-  /** What operations run on. */
   readonly service: object;
-  /** The table. */
   readonly operations: readonly Operation[];
   /** Runs an operation, with all that stands before it. */
   perform(operation: Operation, input: unknown, caller: Caller): unknown;
@@ -44,7 +42,6 @@ export interface CallsParts {
   readonly log: Log;
   readonly proposals: Proposals;
   readonly budget: Budget;
-  /** The pictures that results link to. */
   readonly pictures: Pictures;
   /** Is awaited before the file of `budget` is opened. */
   prepare?(): Promise<void>;
@@ -60,7 +57,6 @@ export interface AgentCall {
   readonly without?: readonly string[];
   /** The name of the client, by its own word. */
   readonly agent: string;
-  /** The session that the call is of. */
   readonly session?: AgentSession;
   /** Aborted when the client has cancelled the call. */
   readonly signal: AbortSignal;

@@ -29,7 +29,6 @@ import { CONFIRM, toolName } from "./toolsets";
 /** The calls of agents. */
 export interface Calls {
   list(offered: readonly Operation[], grant: Grant): ListedTool[];
-  /** Whether there is such a tool. */
   has(offered: readonly Operation[], grant: Grant, name: string): boolean;
   /** Calls a tool. What goes wrong is the answer: the model can do something about it. Never throws. */
   call(offered: readonly Operation[], name: string, given: Fields, asking: AgentCall): Promise<ToolResult>;

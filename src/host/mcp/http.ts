@@ -15,7 +15,6 @@ import { printable } from "../../lib/sanitize";
 import { userOf } from "./grant";
 import { agentName, type Peer } from "./server";
 
-/** One message and its client. */
 interface Message {
   readonly caller: Caller;
   readonly message: unknown;

@@ -32,7 +32,6 @@ export interface LeasedParts {
   perform(operation: Operation, input: unknown, caller: Caller): unknown;
 }
 
-/** One call of an agent. */
 interface LeasedCall {
   readonly operation: Operation;
   readonly fields: Fields;
@@ -144,7 +143,6 @@ const minutesText = (seconds: number): string =>
 const endText = ({ id, reason }: Lease): string =>
   `The lease ${id} has ended: ${reason}. Ask for another with lease_request, if a person should give one.`;
 
-/** What an agent is told of its lease. */
 function stateText(lease: Lease): string {
   const { id, state } = lease;
   if (state === "ended") return endText(lease);

@@ -23,7 +23,6 @@ import { createPictures } from "./resources";
 import { createToolServer, instructionsFor, type Peer } from "./server";
 import { type Choice, type Offer, offerOf } from "./toolsets";
 
-/** What MCP uses of the service. */
 interface McpUses {
   readonly log: Log;
   readonly configDir: string;
@@ -31,7 +30,6 @@ interface McpUses {
   operations(): Promise<readonly Operation[]>;
   addressBook: Parameters<typeof createHosts>[0];
   leasesNow(): Leases | undefined;
-  /** Remembers what agents do. */
   agentJournal(): Promise<Journal>;
 }
 

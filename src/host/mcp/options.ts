@@ -25,7 +25,6 @@ const names = (expected: (name: string) => string | undefined) =>
 
 const EXCLUDED = names(expectedOfExcluded);
 
-/** What an agent is to have. */
 const CHOICE_FIELDS = {
   toolsets: field(
     v.optional(v.pipe(v.array(v.picklist(TOOLSETS)), v.maxLength(16))),

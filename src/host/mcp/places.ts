@@ -9,7 +9,6 @@ import { isWholeList } from "../../core/written";
 import { badInput } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 
-/** How a picture relates to the desktop. */
 interface Picture {
   /** Of the picture, in its own pixels. */
   readonly width: number;

@@ -27,11 +27,9 @@ const MOST_TRACES = 8;
 const PICTURE = /^svc:\/\/pictures\/([0-9a-f-]{36})$/;
 const TRACE = /^svc:\/\/traces\/([0-9a-f-]{36})$/;
 
-/** A picture that a result links to. */
 interface KeptPicture {
   readonly uri: string;
   readonly user: string;
-  /** What took it. */
   readonly operation: Operation;
   readonly png: Uint8Array;
   /** By the clock of the pictures. */

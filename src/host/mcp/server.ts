@@ -28,7 +28,6 @@ export interface Peer {
   readonly offered: readonly Operation[];
   /** The names of operations that it shall not have, inside lists of actions neither. */
   readonly without?: readonly string[];
-  /** What it is to know of its tools. */
   readonly notice?: string | undefined;
   /** What it says of itself with the request; undefined where the connection knows. */
   readonly agent?: string | undefined;

@@ -30,7 +30,6 @@ export interface ServeParts {
   /** The public half of this host's NKey. */
   readonly id: string;
   readonly session: string;
-  /** Who this host is to the desk that it has joined. */
   hostId(): string;
   /** With which the desk seals requests. */
   deskKey(): string;
@@ -157,7 +156,6 @@ export function createNatsRequests(parts: ServeParts): NatsRequests {
   };
 }
 
-/** The conversations that are under way. */
 function createConversations({ session, enter, publish, drained, log }: ServeParts) {
   const asked = new Map<string, Conversation>();
   const bodies = { gathered: 0 };

@@ -10,10 +10,8 @@ import { type InboxIndex, tooManyFiles } from "./inbox-index";
 import { type IncomingFile, openIncoming } from "./incoming-file";
 import { listPartials, type PartialFile, partialName, partialSize, tidyPartials, underWay } from "./partials";
 
-/** A file that there was room for. */
 interface RoomForFile {
   readonly file: IncomingFile;
-  /** Where it is. */
   readonly temporary: string;
   /** Where its partial file was, and may be again; undefined where it becomes none. */
   readonly partial: string | undefined;

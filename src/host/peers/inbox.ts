@@ -51,7 +51,6 @@ export interface IncomingTransfer extends Omit<IncomingFile, "finish" | "close">
   readonly former: FormerVersion | null;
   /** Flushes the file and moves it to its name. @returns that name, relative to the sender's folder. */
   commit(): string;
-  /** Removes the file. */
   abort(): void;
   /** Keeps what has arrived as a partial file, where the transfer may be resumed and no partial file has more. */
   keep(): void;

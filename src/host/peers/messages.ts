@@ -25,7 +25,6 @@ const BLOCKS_FEATURE = "file_blocks";
 
 /** What a session may use besides the wire format. */
 export interface Extras {
-  /** Whether the receiver acknowledges. */
   readonly acks: boolean;
   /** Whether large files travel in blocks. */
   readonly blocks: boolean;

@@ -56,7 +56,6 @@ export const getSessions = operation({
   output: v.object({
     ...SESSIONS.entries,
     rights: v.optional(RIGHTS),
-    /** The version of svc here. */
     version: v.optional(v.string()),
   }),
   run: (service: Uses & { permits(need: Permission): boolean }, _input, { grant }) =>

@@ -47,9 +47,7 @@ interface Transfer {
 }
 
 export interface ReceiverOptions {
-  /** Creates a file in the inbox. */
   readonly begin: Inbox["begin"];
-  /** Sends a message back. */
   readonly reply: (message: FileMessage) => void;
   /** Called for each file that is in the inbox. */
   readonly received?: () => void;

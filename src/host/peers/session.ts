@@ -14,7 +14,6 @@ import type { InboxPlace } from "./inbox";
 import type { Extras } from "./messages";
 import type { LinkState, SessionCalls, SessionEvents } from "./worker";
 
-/** The name of the process in messages. */
 const WHAT = "the process of the session";
 
 /** How long loading the library may take, milliseconds. */
@@ -32,7 +31,6 @@ const LEAVE_MS = 5_000;
 /** Why a session ends that the next one can replace. */
 const REPLACED = "the folder of its files was replaced";
 
-/** A file to send. */
 interface SessionSend {
   readonly path: string;
   readonly name: string;
@@ -112,7 +110,6 @@ type Role = SessionView["role"];
 export class PeerSession {
   /** Its state, as reports have it. */
   readonly record: SessionView;
-  /** The id of its process. */
   readonly pid: number;
   readonly #child: Child<SessionCalls>;
   readonly #opened = Promise.withResolvers<void>();

@@ -38,7 +38,6 @@ export interface SessionsOptions {
   readonly identity: (role: "host" | "viewer") => string;
   /** The id of this host as `host`; null while there is none. */
   readonly knownHostId: () => string | null;
-  /** The inbox for files of a peer. */
   readonly inbox: (sender: string) => Promise<InboxPlace>;
   /** Receives the statistics of each link, once a second. */
   readonly record: (sample: LinkSample, session: string) => void;

@@ -96,7 +96,6 @@ export interface SessionCalls {
   /** As `offer` and `answer`, for the channel of a live screen. @param key what the local socket wants to get first. */
   offerScreen(ice: IceConfig, key: string): Promise<string>;
   answerScreen(ice: IceConfig, sdp: string, key: string, isSvc: boolean): Promise<string>;
-  /** Accepts the answer to the offer. */
   accept(sdp: string, extras: Extras): Promise<void>;
   /** Sends a file; resolves when the peer has it. */
   send(transfer: number, path: string, name: string): Promise<void>;

@@ -17,17 +17,13 @@ import { lastUpgrade, readOrder, writeOrder } from "./order";
 import { type Daemon, requireMayReplace, requireNoPackage } from "./upgrade";
 
 export interface FromDeskOptions extends OwnProgram {
-  /** The folder of the files for upgrades. */
   readonly folder: string;
   /** Null in a build without one. */
   readonly key: PublicKey | null;
-  /** Whether this is the compiled binary. */
   readonly compiled: boolean;
-  /** Of this process. */
   readonly pid: number;
   /** That of this process by default. */
   readonly platform?: NodeJS.Platform;
-  /** Those that run the program. */
   daemons(): Promise<readonly Daemon[]>;
 }
 

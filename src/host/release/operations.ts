@@ -73,7 +73,6 @@ export const showVersion = operation({
   },
 });
 
-/** What upgrades the program of this process. */
 interface UpgradeUses {
   readonly configDir: string;
   /** Those that run it. @param binary absolute, without links. */
@@ -102,7 +101,6 @@ export const upgradeHere = operation({
   output: v.object({
     from: v.string(),
     to: v.string(),
-    /** The program that was replaced. */
     program: v.string(),
     /** Where the old one is kept. */
     previous: v.string(),

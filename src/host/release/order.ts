@@ -16,7 +16,6 @@ import { interruption, type UpgradeOptions, upgrade } from "./upgrade";
 /** The schema of an {@link Order}. */
 export const ORDER = v.object({
   format: v.literal(1),
-  /** The id of its job. */
   id: v.string(),
   from: v.string(),
   to: v.string(),

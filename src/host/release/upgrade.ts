@@ -49,7 +49,6 @@ export interface UpgradeOptions extends OwnProgram {
   readonly allowDowngrade: boolean;
   /** Verifies the candidate, and changes nothing. */
   readonly dryRun?: boolean;
-  /** Those that run the program. */
   readonly daemons: readonly Daemon[];
   /** @throws as that of a daemon, for the folder that counts where no daemon runs the program. */
   readonly requireReadable: (reader: Reader) => void;

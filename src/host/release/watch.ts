@@ -21,7 +21,6 @@ const RECENT_MS = LONGEST_MS;
 export interface WatchUses {
   /** The program, absolute and without links. */
   readonly binary: string;
-  /** Of this process. */
   readonly version: string;
   /** The file with the id of the upgrade that was reported last. */
   readonly seenFile: string;

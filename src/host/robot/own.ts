@@ -95,7 +95,6 @@ function texts(read: Operation, assert: Operation): Keyword[] {
   ];
 }
 
-/** The parameters of a keyword about one element. */
 const elementParameters = (
   operation: Operation,
   without: readonly string[],

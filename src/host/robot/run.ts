@@ -13,9 +13,7 @@ import { givenOf, type Hands, type Keyword, type KeywordInput } from "./keyword"
 
 /** What keywords are run with. */
 export interface RunParts {
-  /** What operations run on. */
   readonly service: object;
-  /** The table. */
   readonly operations: readonly Operation[];
   readonly log: Log;
   executor(): Promise<Pick<Executor, "runOne">>;

@@ -6,7 +6,6 @@ import { JOB_EVENTS } from "./events";
 import type { Job } from "./job";
 import { type JobState, toView } from "./view";
 
-/** A job as it was seen last. */
 interface JobSnapshot {
   readonly job: Job;
   readonly run: string | null;

@@ -77,7 +77,6 @@ export function createDue({ ended, log }: DueParts, runs: JobRuns) {
     at(now: number) {
       const isSetBack = now < lastLook - LATE_MS;
       if (isSetBack) startedAt = now;
-      /** Whether the look changes the job. */
       const isStale = (job: Job) =>
         job.enabled && (isSetBack || job.next_run_at === null || timeOf(job) <= now);
       return {
@@ -93,7 +92,6 @@ export function createDue({ ended, log }: DueParts, runs: JobRuns) {
           runs.expect(job.job_id);
           return started;
         },
-        /** The look was made. */
         end(): void {
           lastLook = now;
         },

@@ -104,7 +104,6 @@ export const NEW_JOB = v.strictObject({
 
 const ADDED = v.object({ ...JOB_VIEW.entries, problem: v.nullable(v.string()) });
 
-/** What a job is made of. */
 type NewJob = v.InferOutput<typeof NEW_JOB>;
 
 /**

@@ -30,7 +30,6 @@ export interface Clock {
   after(ms: number, work: () => void): () => void;
 }
 
-/** What a scheduler is made with. */
 interface SchedulerParts extends JobsParts, JobRunsParts, DueParts {
   /** The lock of the process that runs the jobs. */
   readonly lock: string;

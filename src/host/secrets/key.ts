@@ -2,9 +2,7 @@
  * The key to which the secrets of this host are encrypted: an age identity (X25519) in `{config_dir}/secrets_key`, which never leaves
  * the folder but in a bundle of `svc desk export`.
  */
-import { basename } from "node:path";
-import { unavailable } from "../../lib/errors";
-import { writeKeyOnce } from "../../lib/key-file";
+import { makeKey } from "../../lib/key-file";
 import { readTrustFile, unusable } from "../../lib/trust-files";
 
 /** As `age-keygen` writes it; comments may stand before it. */
@@ -25,8 +23,5 @@ export async function openSecretsKey(file: string): Promise<string> {
   const known = readSecretsKey(file);
   if (known !== undefined) return known;
   const { generateX25519Identity } = await import("age-encryption");
-  writeKeyOnce(file, `${await generateX25519Identity()}\n`);
-  const made = readSecretsKey(file);
-  if (made !== undefined) return made;
-  throw unavailable(`${basename(file)} was removed while it was made`);
+  return makeKey(file, `${await generateX25519Identity()}\n`, readSecretsKey);
 }

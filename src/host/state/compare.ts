@@ -8,13 +8,11 @@ import type { WantedState } from "../../wire/state/wanted";
 import type { ManagedNames, StateEntry } from "./kept";
 import type { StateParts } from "./parts";
 
-/** What is compared. */
 interface Compares {
   readonly parts: StateParts;
   readonly wanted: WantedState;
   /** The state of that name here, where it is of who asks; undefined for none. */
   readonly own: StateEntry | undefined;
-  /** The other states of this host. */
   readonly others: readonly StateEntry[];
   /** Of who asks: it learns of the secrets that it may use alone. */
   readonly grant: Grant;
@@ -54,7 +52,6 @@ export async function differencesOf(given: Compares): Promise<Difference[]> {
 export const ownerText = ({ name, by }: StateEntry, asked: string): string =>
   name === asked ? `${name} of ${by ? `the token ${by}` : "the owner of the host"}` : name;
 
-/** Which state manages what. */
 function ownersOf(states: readonly StateEntry[], asked: string): Comparison["ownerOf"] {
   const of = (kind: keyof ManagedNames) =>
     new Map(states.flatMap((one) => one.managed[kind].map((name) => [name, ownerText(one, asked)] as const)));

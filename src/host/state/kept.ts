@@ -25,7 +25,6 @@ const MANAGED_NAMES = v.object({ scripts: NAMES, jobs: NAMES, settings: NAMES })
 
 export type ManagedNames = v.InferOutput<typeof MANAGED_NAMES>;
 
-/** A state of this host. */
 const ENTRY = v.object({
   name: NAME_TEXT,
   sha256: SHA256,

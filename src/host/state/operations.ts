@@ -75,7 +75,6 @@ export const applyState = operation({
 
 const OWNERS = { script: "the owner of the host looks after what it has of desks" };
 
-/** A state of this host in a list. */
 const LISTED = v.object({
   name: v.string(),
   sha256: v.string(),

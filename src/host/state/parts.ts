@@ -39,7 +39,6 @@ export interface ScriptPart {
 
 /** The scheduled jobs, as they were when this was made. */
 export interface JobPart {
-  /** The ids of all. */
   ids(): readonly string[];
   /** The fields in which the job of that id differs; undefined where there is none. @throws `bad_input` for a job that cannot be. */
   differing(id: string, job: WantedJob, grant: Grant): Promise<readonly string[] | undefined>;

@@ -26,7 +26,6 @@ export function stateOf(path: string): FileState | undefined {
   return stats?.isFile() ? toState(stats) : undefined;
 }
 
-/** The states of the files in a folder that is open. */
 interface OpenFolder extends Disposable {
   /** The state of the regular file of that name; undefined where there is none, or where only its path says more. */
   stateOf(name: string): FileState | undefined;

@@ -11,9 +11,8 @@ import { LIMITS, RUN_FILE, STEP, STEPS_FILE, type Step, TRACED_RUN, type TracedR
 const MAX_RUN = 1024 * 1024;
 /** Somewhat more than is recorded: steps that have not ended do not count there. */
 const MAX_STEPS = LIMITS.stepBytes + 2 * 1024 * 1024;
+/** Also of all pictures together that are asked for: as much as is recorded, or one large picture. */
 const MAX_PICTURE = 64 * 1024 * 1024;
-/** All pictures that are asked for together: as much as is recorded, or one large picture. */
-const MAX_PICTURES = MAX_PICTURE;
 
 /** Counted before any of them is looked at. */
 const STEPS = v.pipe(
@@ -54,8 +53,8 @@ export function openTrace(path: string): Trace {
 }
 
 function* picturesIn(zip: Zip, names: readonly string[]): Generator<readonly [string, Buffer]> {
-  if (names.reduce((sum, name) => sum + (zip.size(name) ?? 0), 0) > MAX_PICTURES)
-    throw badInput(`trace: its pictures have more than ${MAX_PICTURES} bytes`);
+  if (names.reduce((sum, name) => sum + (zip.size(name) ?? 0), 0) > MAX_PICTURE)
+    throw badInput(`trace: its pictures have more than ${MAX_PICTURE} bytes`);
   for (const name of names) yield [name, zip.read(name, MAX_PICTURE)];
 }
 

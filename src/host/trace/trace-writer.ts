@@ -73,7 +73,6 @@ interface Shot {
   readonly at: number;
 }
 
-/** What is kept of the end of a step. */
 function endOf({ ok, result, error, duration_ms, mend }: StepEnd): Partial<Step> {
   const element = wordsOf(result);
   return {

@@ -74,7 +74,6 @@ export interface RunTrace {
   ): Promise<(TracedRun & { readonly sha256: string }) | null>;
 }
 
-/** A trace in a list. */
 interface KeptTrace extends TracedRun {
   readonly bytes: number;
 }

@@ -38,7 +38,6 @@ const ADDON_PAUSE_MS = 60_000;
 
 export interface UsbListerOptions {
   readonly platform?: NodeJS.Platform;
-  /** The command line of the child. */
   readonly command?: readonly string[];
   /** How long a listing may take, in milliseconds, where it is not what `sources.ts` says. */
   readonly deadlineMs?: Partial<Record<UsbSource, number>>;

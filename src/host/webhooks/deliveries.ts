@@ -25,7 +25,6 @@ export const pauseAfter = (attempts: number): number => jitter(doubled(PAUSES, a
 export interface DeliveryParts {
   readonly log: Log;
   readonly hooks: Pick<Hooks, "disable" | "isGone" | "list">;
-  /** The name of the file of the webhooks. */
   readonly hooksName: string;
   queue(): Queue;
   /** The queue; undefined where nothing has been put into it yet. */
@@ -40,7 +39,6 @@ export interface DeliveryParts {
   pause(attempts: number): number;
 }
 
-/** What sends deliveries. */
 interface Deliveries {
   /**
    * Begins deliveries that are due, as many as may be under way, and sets the clock for the next.

@@ -14,7 +14,6 @@ export const MEDIA_TYPES: Readonly<Record<Form, string>> = {
   cloudevents: "application/cloudevents+json; charset=utf-8",
 };
 
-/** An event that is to be posted. */
 interface PostedEvent {
   /** The same whenever it is posted. */
   readonly id: string;

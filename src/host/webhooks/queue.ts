@@ -21,7 +21,6 @@ export interface Delivery {
   readonly body: string;
   /** When it came, in milliseconds since 1970, by a steady clock. */
   readonly since: number;
-  /** How often it was sent. */
   readonly attempts: number;
 }
 
@@ -35,7 +34,6 @@ export const NO_TALLY: Tally = {
 export interface Queue {
   /** How many wait for a webhook. */
   waitingFor(hook: string): number;
-  /** How deliveries to it went. */
   tally(hook: string): Tally;
   /** Adds deliveries, all or none. */
   add(all: ReadonlyArray<Pick<Delivery, "hook" | "message" | "type" | "body">>, now: number): void;

@@ -16,7 +16,6 @@ interface Uses {
   existingAudit(): Promise<{
     witness(): Promise<{ cosigned(note: string, witnesses: readonly string[]): Promise<number> }>;
   } | null>;
-  /** The desk that this host has joined. */
   membership(): Promise<(Membership & { readonly desk_key: string }) | undefined>;
 }
 

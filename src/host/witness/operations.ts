@@ -16,7 +16,6 @@ interface Uses {
   /** Null where this host witnesses nothing: looking makes no file. */
   existingWitness(): Promise<OpenWitness | null>;
   witness(): Promise<OpenWitness>;
-  /** The desk that this host has joined. */
   membership(): Promise<(Membership & { readonly desk_key: string }) | undefined>;
 }
 

@@ -125,7 +125,6 @@ function* structIn(reader: XmlReader, depth: number): Reading<Record<string, unk
 /** Reads elements one after the other. White space between them means nothing. Each throws for what is not as expected. */
 interface XmlReader {
   text(): string;
-  /** Whether an element of that name begins here. */
   isNext(name: string): boolean;
   /** Reads its beginning, or its end. @returns false where it is not there. */
   opens(name: string): boolean;

@@ -9,7 +9,6 @@ import type { ServiceParts } from "../parts";
 export interface AgentFeatures {
   /** What agents did in their sessions, and scripts made of it that wait for a person. */
   agentStore(): Promise<AgentStore>;
-  /** Remembers what agents do. */
   agentJournal(): Promise<Journal>;
   /** The locator that the fields of an action are, in one line; undefined where they are none. */
   locatorLine(fields: unknown): Promise<string | undefined>;

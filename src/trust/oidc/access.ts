@@ -41,7 +41,6 @@ export interface Access {
   verified(token: string, more?: jose.JWTVerifyOptions): Promise<jose.JWTPayload>;
 }
 
-/** How requests are made. */
 interface RequestOptions {
   readonly [oauth.customFetch]: (url: string, init: object) => Promise<Response>;
   readonly [oauth.allowInsecureRequests]: boolean;

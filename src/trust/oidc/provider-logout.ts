@@ -23,7 +23,6 @@ export interface LogoutUses {
   readonly signedOut: Pick<SignedOut, "note">;
   /** Names of sessions that count as ended, whatever the file of the tokens says. */
   readonly ending: Set<string>;
-  /** Ends what a session has started. */
   endWorkOf(name: string): Promise<unknown>;
 }
 

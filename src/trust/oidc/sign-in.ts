@@ -139,7 +139,6 @@ interface SignInUses {
   readonly log: Log;
   /** Reads oidc.json. @throws `unavailable`. */
   rules(): GroupRule[];
-  /** Ends what a session has started. */
   endWorkOf(name: string): Promise<unknown>;
 }
 

@@ -55,7 +55,6 @@ const beginPasskey = operation({
     rp_id: v.string(),
     /** COSE, in the order of preference. */
     algorithms: v.array(v.number()),
-    /** The ids of those that are known. */
     exclude: v.array(v.string()),
     expires_at: v.string(),
   }),

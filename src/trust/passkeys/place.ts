@@ -8,7 +8,6 @@ import { type Caller, isRemote } from "../../core/caller";
 export interface Place {
   /** The name for which a passkey is (the RP ID). */
   readonly rpId: string;
-  /** The origins of its pages. */
   readonly origins: readonly string[];
 }
 

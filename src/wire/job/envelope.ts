@@ -19,7 +19,6 @@ export const MAX_AHEAD_MS = 32 * 86_400_000;
 /** What a job can be about: to run it, or that it must not run any more. */
 export type JobOperation = "execute" | "cancel";
 
-/** An id of a job or a plan. */
 const JOB_ID = v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9_-]{7,63}$/, "an id"));
 
 const ENVELOPE = v.strictObject({

@@ -12,7 +12,6 @@ import type { Delivery } from "./delivery";
 export interface Job {
   /** Names it for good: a UUID. The same id is the same job, however often it is sent. */
   readonly id: string;
-  /** The id of its plan. */
   readonly plan: string;
   /** What the host does, JSON text (`content.ts`): the same text for every host of the plan. */
   readonly content: string;

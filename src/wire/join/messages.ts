@@ -62,7 +62,6 @@ export const JOIN_ANSWER = v.object({
   carriers: v.array(CARRIER),
 });
 
-/** What a host signs. */
 type JoinStatement = Omit<JoinRequest, "secret" | "signature" | "nats_proof">;
 
 /** @param deskPin as the join string has it. */

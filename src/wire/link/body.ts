@@ -18,7 +18,6 @@ export interface Outlet {
   ready(): Promise<void> | undefined;
 }
 
-/** A body that is sent. */
 interface OutgoingBody {
   /** The receiver has read so many bytes. */
   more(bytes: number): void;

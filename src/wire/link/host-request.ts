@@ -134,7 +134,6 @@ export class HostRequest implements Ends {
   }
 }
 
-/** What takes an answer. */
 interface Ends {
   done(answer: Answer): void;
   /** It breaks off, or is too large. */

@@ -84,14 +84,7 @@ export function createHostRequests(
       return askAgain(() => askOnce(asked), error, asked.limits, asked.signal);
     }
   };
-  const openOnce = async (
-    hostId: string,
-    path: string,
-    deadline: Deadline,
-    silentMs: number,
-    signal?: AbortSignal,
-    asker?: Asker,
-  ) => {
+  const openOnce: HostRequests["open"] = async (hostId, path, deadline, silentMs, signal, asker) => {
     if (signal?.aborted || asker?.isClosed) throw cancelled(false);
     const accept = "text/event-stream, application/json";
     const call = begin(hostId, { method: "GET", path }, { accept });

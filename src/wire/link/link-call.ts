@@ -11,7 +11,6 @@ type Head = Extract<FromHost, { t: "head" }>;
 /** The link that a request is on. */
 export interface CallOutlet extends Outlet {
   say(frame: object): void;
-  /** The request is over. */
   forget(id: number): void;
 }
 
@@ -98,7 +97,6 @@ export class LinkCall implements Disposable {
     }
   }
 
-  /** The link has ended. */
   lost(): void {
     this.fail(new RemoteError("unreachable", "the link was lost", true));
   }

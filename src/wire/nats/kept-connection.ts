@@ -53,7 +53,6 @@ export interface ConnectionState {
   readonly next: Date | null;
   /** Why there is none, or why the last one ended. */
   readonly problem: string | null;
-  /** How often it was tried. */
   readonly attempts: number;
   /** Since when there is no connection; null while there is one. */
   readonly lost: Date | null;

@@ -37,7 +37,6 @@ const HELLO = v.object({
 
 type Hello = v.InferOutput<typeof HELLO>;
 
-/** A host that was heard of. */
 interface HostSighting {
   readonly version: string;
   readonly connection: string;
@@ -71,7 +70,6 @@ export interface NatsPresence {
   lost(): void;
   /** A host has answered a request on this connection. */
   answered(host: string): void;
-  /** A host says that it is there. */
   hello(host: string, text: string): void;
   /** A host stops, as it says itself. */
   bye(host: string): void;

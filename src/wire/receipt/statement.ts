@@ -97,7 +97,6 @@ export const RUN_CLAIMS = v.strictObject({
 
 export type RunClaims = v.InferOutput<typeof RUN_CLAIMS>;
 
-/** Whose log it is. */
 const SOURCE = {
   host: v.strictObject({
     /** The first half of the SHA-256 of `identity`. */

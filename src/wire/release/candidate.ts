@@ -36,7 +36,6 @@ export interface OwnProgram {
 export interface Candidate {
   /** The path of a signed binary. */
   readonly file: string;
-  /** The path of its signature. */
   readonly signature: string;
 }
 

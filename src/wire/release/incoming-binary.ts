@@ -24,6 +24,7 @@ import { acceptable, type OwnProgram } from "./candidate";
 import { isCommentOf } from "./index";
 import { type PublicKey, parseSignature, SIGNATURE_EXTENSION, verify, verifyComment } from "./minisign";
 import type { ReleasedBinary } from "./released-binary";
+import type { UploadState } from "./upgrade-messages";
 
 /** How long a file has to stand still before another takes its place, in milliseconds. */
 const STILL_MS = 60_000;
@@ -33,15 +34,6 @@ const OLD_MS = 7 * 86_400_000;
 
 /** What has to be free on each disk besides the file, and the copy of it that becomes the program, in bytes. */
 const SPARE_BYTES = 64 * 1_048_576;
-
-/** How far a file has come. */
-interface UploadState {
-  readonly sha256: string;
-  /** Bytes. */
-  readonly received: number;
-  /** Whether it is whole and its signature holds. */
-  readonly complete: boolean;
-}
 
 interface Disk {
   readonly id: number;

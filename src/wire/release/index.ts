@@ -28,7 +28,6 @@ const indexSchema = v.object({
   version: versionField,
   /** Abbreviated; `unknown` for sources outside a repository. */
   commit: v.pipe(v.string(), v.regex(/^[0-9A-Za-z-]{1,60}$/)),
-  /** The day of the release. */
   date: v.pipe(v.string(), v.isoDate()),
   /** The bare binary of each target that was built. */
   files: v.record(targetField, fileSchema),

@@ -23,7 +23,7 @@ const UPLOAD_STATE = v.object({
 });
 
 /** How far a file has come. */
-export type UploadState = v.InferOutput<typeof UPLOAD_STATE>;
+export type UploadState = Readonly<v.InferOutput<typeof UPLOAD_STATE>>;
 
 export const RECEIVE_ANSWER = UPLOAD_STATE;
 

@@ -100,7 +100,6 @@ export const elementAtEndpoint = endpoint({
   ),
 });
 
-/** The id of a viewer. */
 const VIEWER_ID = field(ID, "Id of the viewer");
 
 /** Gives a viewer pointer and keyboard, or takes them from it. */

@@ -22,7 +22,6 @@ export const CHANNEL_CLOSED = "the viewer has left";
 
 /** The stream of a viewer at another host, as this process has it. */
 export interface ScreenStream {
-  /** The id of the viewer there. */
   readonly viewer: string;
   /** Its bytes (RFC 6143). Nothing is lost before it is read. */
   readonly bytes: Duplex;

@@ -28,7 +28,6 @@ export const DIFFERENCE = v.object({
   state: v.picklist(["missing", "differs", "besides", "taken", "unknown"]),
   /** What makes it right: `apply`, `apply` with `prune`, a person; `nothing` where it is no drift. */
   by: v.picklist(["apply", "prune", "hand", "nothing"]),
-  /** Whether it counts as drift. */
   drift: v.boolean(),
   /** What is there, and what should be: digests, values, versions; of a job, the fields that differ; of what is `taken` or `besides`, the state that manages it. Never a content. */
   found: FOUND,
@@ -52,7 +51,6 @@ export const STATE_COMPARISON = v.object({
 
 export type StateComparison = v.InferOutput<typeof STATE_COMPARISON>;
 
-/** Something that was changed. */
 const STATE_CHANGE = v.object({
   kind: v.picklist(["script", "job", "setting"]),
   name: v.string(),

@@ -29,7 +29,6 @@ const STATUS = {
 /** Every HTTP status of an answer. */
 export const STATUSES = [200, 400, 404, 405, 500] as const;
 
-/** The name of an error. */
 type ErrorName = keyof typeof STATUS;
 
 /** The code that svc has for each error that a command throws itself. */

@@ -7,7 +7,6 @@ import { handedMessage, type Membership } from "./messages";
 interface CosignedNote {
   /** A checkpoint with its cosignatures. */
   readonly note: string;
-  /** The keys that verify these. */
   readonly witnesses: readonly string[];
 }
 

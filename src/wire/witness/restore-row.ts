@@ -27,7 +27,6 @@ export const restoredDetail = (
   signature: string,
 ): string => JSON.stringify({ ...restored, host_id, nonce, desk_key, signature });
 
-/** The log that the row is in. */
 interface RestoredLog {
   /** The newest row of a type. */
   newestOf(

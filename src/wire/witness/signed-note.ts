@@ -38,7 +38,6 @@ export interface SignedNote {
   readonly signatures: readonly NoteSignature[];
 }
 
-/** A verified signature. */
 interface VerifiedSignature {
   readonly name: string;
   /** When a witness cosigned, in seconds since 1970; null for a plain signature. */
@@ -157,7 +156,6 @@ const cosigned = (time: number | bigint, text: string) => `cosignature/v1\ntime 
 const lineOf = ({ name, id }: VerifierKey, bytes: Uint8Array) =>
   `\u2014 ${name} ${toBase64(Buffer.concat([Buffer.from(id, "hex"), bytes]))}\n`;
 
-/** A signature that is to be verified. */
 interface Claim extends VerifiedSignature {
   readonly publicKey: string;
   readonly message: string;

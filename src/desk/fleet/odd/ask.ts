@@ -72,7 +72,6 @@ export async function lookForOdd(
 
 const ORDER = { odd: 0, alike: 1, cannot_tell: 2, failed: 3, not_asked: 4 } as const;
 
-/** The tags that a selection names. */
 const tagsIn = (on: string): string[] =>
   on
     .split(",")

@@ -7,20 +7,13 @@
 import { inSlices } from "../../../lib/turn";
 import { type Group, LEAST_SCREENS, lookAtGroup } from "./contributions";
 import type { PreparedScreen } from "./prepared";
+import type { OddHost } from "./rows";
 
 /** From which score on a host stands out: what more than one in sixteen of the others has too is not named. */
 export const ODD_FROM = 75;
 
 /** What was found of a screen. */
-export interface Verdict {
-  readonly label: string;
-  /** The tag of the hosts that it was compared with, and how many others there were; null where there were too few. */
-  readonly tag: string | null;
-  readonly others: number;
-  /** How much it differs from them, 0 to 100; null where nobody can tell. */
-  readonly score: number | null;
-  /** The largest difference in words, or why nobody can tell; null where there is none. */
-  readonly why: string | null;
+export interface Verdict extends Omit<OddHost, "state"> {
   /** For the order of those with the same score. */
   readonly sum: number;
 }

@@ -115,7 +115,6 @@ interface LackWords {
   readonly many: number;
 }
 
-/** Something that the others have. */
 function lacksWay(found: ItemsFound, unit: number, say: (lacked: LackWords) => string): Way {
   return {
     standing: found.known < LEAST_SCREENS ? NOTHING : standingsOf(found.lacking, found.mostLacked, unit),
@@ -128,7 +127,6 @@ function lacksWay(found: ItemsFound, unit: number, say: (lacked: LackWords) => s
 
 const NOTHING = new Float64Array();
 
-/** The picture. */
 function pictureWay(screens: readonly PreparedScreen[], found: PicturesFound, standing: Float64Array): Way {
   return {
     standing,

@@ -30,7 +30,6 @@ export interface PicturesFound {
   /** How many blocks differ, each by how rare that is; and the share of the others that differ in the part that counts (2 for none). */
   readonly differing: RareSums;
   readonly rarest: Float64Array;
-  /** The blocks that differ. */
   readonly blocks: ReadonlyArray<readonly number[] | undefined>;
   /** How much of the screens does not differ, on average: 0 to 1. */
   readonly alike: number;

@@ -18,4 +18,4 @@ export const ODD_HOST = v.object({
   why: v.nullable(v.string()),
 });
 
-export type OddHost = v.InferOutput<typeof ODD_HOST>;
+export type OddHost = Readonly<v.InferOutput<typeof ODD_HOST>>;

@@ -45,7 +45,6 @@ interface WatchParts {
   now?(): number;
 }
 
-/** A host that stands out. */
 interface Outlier {
   readonly since: number;
   readonly sinceText: string;

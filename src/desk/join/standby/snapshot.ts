@@ -5,9 +5,9 @@
  */
 import { join } from "node:path";
 import * as v from "valibot";
-import { badInput, rejected, unavailable } from "../../../lib/errors";
+import { badInput, rejected } from "../../../lib/errors";
 import { fileStamp } from "../../../lib/files";
-import { writeKeyOnce } from "../../../lib/key-file";
+import { makeKey } from "../../../lib/key-file";
 import { readTrustFile, sizeOf, unusable } from "../../../lib/trust-files";
 import { FILE_NAMES } from "../desk-bundle";
 import { DATABASE_NAMES } from "../desk-databases";
@@ -83,15 +83,8 @@ export async function openSnapshot(sealed: Uint8Array, identity: string): Promis
 /** The key of this machine as a standby, which is made (0600) where there is none. @throws `unavailable` where it cannot be used. */
 export async function openStandbyKey(file: string): Promise<{ identity: string; recipient: string }> {
   const { generateX25519Identity, identityToRecipient } = await import("age-encryption");
-  const identity = readKey(file) ?? (await madeKey(file, `${await generateX25519Identity()}\n`));
+  const identity = readKey(file) ?? makeKey(file, `${await generateX25519Identity()}\n`, readKey);
   return { identity, recipient: await identityToRecipient(identity) };
-}
-
-async function madeKey(file: string, text: string): Promise<string> {
-  writeKeyOnce(file, text);
-  const made = readKey(file);
-  if (made === undefined) throw unavailable("standby_key was removed while it was made");
-  return made;
 }
 
 function readKey(file: string): string | undefined {

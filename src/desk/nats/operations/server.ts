@@ -65,7 +65,6 @@ export const makeNatsBundle = operation({
     urls: v.array(v.string()),
     /** Of the server's key; null where an authority has signed its certificate. */
     pin: v.nullable(v.string()),
-    /** Whether the keys are new. */
     new_keys: v.boolean(),
     desk: v.object({ name: v.string(), id: v.string() }),
   }),

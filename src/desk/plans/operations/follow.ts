@@ -13,7 +13,6 @@ import type { Review, Summary } from "./text";
 const PAUSES: Backoff = { firstMs: 50, longestMs: 1_000 };
 const MAX_MISSED = 10;
 
-/** How a plan is looked at. */
 interface PlanSight {
   /**
    * The plan as it is now.

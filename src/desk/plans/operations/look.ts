@@ -14,7 +14,6 @@ import { EXAMPLE, ID } from "./one-plan";
 interface LookUses {
   /** Null where no plan was ever made. */
   existingPlans(): Promise<Plans | null>;
-  /** Those of other desks. */
   foreignPlans(): Promise<Pick<ForeignPlans, "list" | "find">>;
 }
 
@@ -23,7 +22,6 @@ interface ShowUses extends LookUses {
   executor(): Promise<{ shown(list: unknown): Promise<unknown[]> }>;
 }
 
-/** The summary of a plan of another desk. */
 const summaryIn = (plan: ForeignPlan) => v.parse(PLAN_SUMMARY, plan);
 
 export const listPlans = operation({

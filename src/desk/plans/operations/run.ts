@@ -19,7 +19,6 @@ import type { Plans } from "../plans";
 import { type PLAN_SUMMARY, PLAN_VIEW, summaryOf, viewOf } from "../view";
 import { CHANGE, decided, EXAMPLE, ID, ONE_PLAN, type Permits, type Uses } from "./one-plan";
 
-/** What applying one uses besides. */
 interface ApplyUses extends RunUses {
   passkeys(): Promise<Pick<Passkeys, "sign">>;
 }

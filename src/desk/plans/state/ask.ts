@@ -19,7 +19,6 @@ export interface AskedHost<I> {
   readonly input: I;
 }
 
-/** How hosts are asked. */
 interface AskOptions<T> {
   /** Milliseconds for each host. */
   readonly timeoutMs: number;

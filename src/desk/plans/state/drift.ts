@@ -144,7 +144,6 @@ const countIn = ({ label, state, differences, left_out }: HostCompared): HostFou
   differences: differences.filter(({ drift }) => drift).length + left_out,
 });
 
-/** Whether the same hosts should have the same. */
 const isSame = (some: readonly SentToHosts[], others: readonly SentToHosts[]): boolean =>
   some.length === others.length &&
   some.every(({ sha256, on }, nth) => sha256 === others[nth]?.sha256 && on === others[nth].on);

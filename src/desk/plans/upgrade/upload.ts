@@ -49,7 +49,6 @@ export interface UploadParts {
   readonly transferMs?: number;
 }
 
-/** What one host is to get. */
 interface UploadRequest {
   readonly target: Target;
   readonly job: Job;

@@ -31,7 +31,6 @@ export interface RunBegin<R extends AuditEvent> {
 const BEGIN =
   /^(.*?)run=([0-9a-f-]{36}) (trace=true )?(?:parameters=hmac:([0-9a-f]{64}) )?commands=(\S*)(?: secrets=\S+)? args=sha256:([0-9a-f]{64})(.*)$/s;
 
-/** Whether the row names this run. */
 const namesRun = (run: string, detail: string | null): boolean => detail?.includes(`run=${run}`) ?? false;
 
 /** What a row of a request begins with: whoever sends one chooses its path, without a token too. */
@@ -70,7 +69,6 @@ export function subjectIn(
   return isOwn ? detail?.slice(before.length, detail.length - after.length) : undefined;
 }
 
-/** The rows of a run that was found whole. */
 interface WholeRun {
   readonly begin: RunBegin<RunRow>;
   readonly end: RunEnd;

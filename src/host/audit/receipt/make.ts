@@ -29,11 +29,9 @@ type FoundRow = AuditRow & { readonly row_hash: string };
 /** What receipts are made of. */
 export interface ReceiptParts {
   readonly log: AuditLog;
-  /** The identity of this host. */
   readonly identity: SigningKey;
 }
 
-/** How rows are looked for. */
 interface Search {
   /** A text that each of them has. */
   readonly text: string;
@@ -70,7 +68,6 @@ export async function rowsWith(log: AuditLog, { text, since, matches }: Search):
   }
 }
 
-/** A run as its history has it. */
 interface KnownRun {
   readonly run_id: string;
   readonly started_at: string;

@@ -3,7 +3,6 @@ import { field, fileContent } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { allows, beyond } from "../../../core/rights";
 import { badInput, Failure, forbidden, unavailable } from "../../../lib/errors";
-import { configFiles } from "../../../lib/paths";
 import { MAX_ENVELOPE } from "../../../wire/receipt/dsse";
 import { RUN_PROOF } from "../../../wire/receipt/statement";
 import type { AuditLog } from "../log";
@@ -93,17 +92,12 @@ export const verifyRun = operation({
   }),
   output: RECEIPT_RESULT,
   async run(service: { readonly configDir: string }, { file, key, witness, parameters }) {
-    const [{ verifyReceipt }, { readAuditKey }, { parseVerifierKey }] = await Promise.all([
+    const [{ verifyReceipt }, { trustedKeys }] = await Promise.all([
       import("./verify"),
       import("../witness/key"),
-      import("../../../wire/witness/signed-note"),
     ]);
-    const own = key === undefined ? readAuditKey(configFiles(service.configDir).auditKey) : undefined;
-    const trusted = key === undefined ? own?.verifier : parseVerifierKey(key);
-    if (!trusted) throw badInput("key: expected the key of the log, as this host has none of its own");
     return verifyReceipt(file, {
-      key: trusted,
-      witnesses: witness.map((one) => parseVerifierKey(one, "witness")),
+      ...trustedKeys(service.configDir, key, witness),
       parameters: parameters === undefined ? undefined : parametersIn(parameters),
     });
   },

@@ -18,7 +18,6 @@ type Window = Pick<Sight, "window">;
 interface Yes {
   /** What it was for, for messages. */
   readonly id: string;
-  /** What was signed. */
   readonly text: string;
 }
 

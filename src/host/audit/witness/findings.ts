@@ -60,7 +60,6 @@ export const PROOF_RESULT = v.object({
   /** Why it proves nothing, in words; null when it does. */
   reason: v.nullable(v.string()),
   origin: v.string(),
-  /** The number of leaves of the checkpoint. */
   size: v.number(),
   index: v.number(),
   /** Null where the file has none. */

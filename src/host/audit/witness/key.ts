@@ -2,12 +2,15 @@
  * The key that signs the checkpoints of this host's log: `{config_dir}/audit_key`, used for nothing else, and in no bundle.
  */
 
+import { badInput } from "../../../lib/errors";
+import { configFiles } from "../../../lib/paths";
 import { openSigningKey, readSigningKey, type SigningKey } from "../../../lib/signing-key";
 import {
   formatVerifierKey,
   logName,
   noteOf,
   ownerText,
+  parseVerifierKey,
   SIGNATURE,
   signNote,
   type VerifierKey,
@@ -32,6 +35,19 @@ export const openAuditKey = (file: string): AuditKey => auditKey(openSigningKey(
 export function readAuditKey(file: string): AuditKey | undefined {
   const key = readSigningKey(file);
   return key && auditKey(key);
+}
+
+/**
+ * What a file about a log is verified with.
+ *
+ * @param key of the log, as text (default: that of this host). @param witnesses keys, as text.
+ * @throws `bad_input` for what is no key, and where this host has none.
+ */
+export function trustedKeys(configDir: string, key: string | undefined, witnesses: readonly string[]) {
+  const trusted =
+    key === undefined ? readAuditKey(configFiles(configDir).auditKey)?.verifier : parseVerifierKey(key);
+  if (!trusted) throw badInput("key: expected the key of the log, as this host has none of its own");
+  return { key: trusted, witnesses: witnesses.map((one) => parseVerifierKey(one, "witness")) };
 }
 
 function auditKey(key: SigningKey): AuditKey {

@@ -1,14 +1,7 @@
 /** Comparing rows with their leaves. */
 import type { Database } from "bun:sqlite";
 import { emptyRoot, type Hash, sameHash } from "../../../wire/witness/merkle";
-import { leafOf, type Run, readTile, WIDTH } from "./tree";
-
-/** A row, as far as its leaf is concerned. */
-export interface LeafRow {
-  readonly id: number;
-  /** Its `row_hash`: a text, unless somebody put something else there. */
-  readonly hash: unknown;
-}
+import { type LeafRow, leafOf, type Run, readTile, WIDTH } from "./tree";
 
 /**
  * What is wrong with each row that has joined, in words; null when nothing is. Rows come in the order of their ids.

@@ -1,12 +1,10 @@
 import * as v from "valibot";
 import { field, fileContent, NO_INPUT, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { badInput, notFound } from "../../../lib/errors";
-import { configFiles } from "../../../lib/paths";
+import { notFound } from "../../../lib/errors";
 import type { AuditLog } from "../log";
 import { PATROL_REPORT, PROOF_RESULT } from "./findings";
 
-/** The content type of a proof. */
 const PROOF_TYPE = "text/plain; charset=utf-8";
 
 const VKEY = v.pipe(v.string(), v.nonEmpty(), v.maxLength(500));
@@ -27,7 +25,6 @@ async function witnessedLog(service: Uses) {
   return log.witness();
 }
 
-/** The number of leaves of a tree. */
 const SIZE = whole(0, Number.MAX_SAFE_INTEGER);
 
 const FOR_PEOPLE = "it is for whoever checks the log, not for what a script automates";
@@ -75,7 +72,6 @@ export const auditCheckpoint = operation({
     old: v.number(),
     /** Hashes in base64; null where the log has not so many leaves. */
     proof: v.nullable(v.array(v.string())),
-    /** When it was signed. */
     made: v.string(),
     /** What the server here has found of the rows, all of which it verifies in turn. */
     rows: v.optional(PATROL_REPORT),
@@ -127,19 +123,8 @@ export const verifyProofFile = operation({
   }),
   output: PROOF_RESULT,
   async run(service: { readonly configDir: string }, { proof, key, witness, hash }) {
-    const [{ verifyProof }, { readAuditKey }, { parseVerifierKey }] = await Promise.all([
-      import("./proof"),
-      import("./key"),
-      import("../../../wire/witness/signed-note"),
-    ]);
-    const own = key === undefined ? readAuditKey(configFiles(service.configDir).auditKey) : undefined;
-    const trusted = key === undefined ? own?.verifier : parseVerifierKey(key);
-    if (!trusted) throw badInput("key: expected the key of the log, as this host has none of its own");
-    return verifyProof(proof, {
-      key: trusted,
-      witnesses: witness.map((one) => parseVerifierKey(one, "witness")),
-      hash,
-    });
+    const [{ verifyProof }, { trustedKeys }] = await Promise.all([import("./proof"), import("./key")]);
+    return verifyProof(proof, { ...trustedKeys(service.configDir, key, witness), hash });
   },
 });
 

@@ -12,8 +12,8 @@ import { parseNote, parseVerifierKey, type VerifierKey, verifiedBy } from "../..
 import { asFailure, readLog } from "../file";
 import { cosignaturesOf, keptCheckpoints, type StoredCheckpoint, witnessedIn } from "./checkpoints";
 import type { TreeScan } from "./findings";
-import { type LeafRow, leafCheck } from "./leaves";
-import { hasTree, nodesOf, put, readTile, readTree, type Tree, WIDTH } from "./tree";
+import { leafCheck } from "./leaves";
+import { hasTree, type LeafRow, nodesOf, put, readTile, readTree, type Tree, WIDTH } from "./tree";
 
 type TreeFault = NonNullable<TreeScan["fault"]>;
 

@@ -106,7 +106,9 @@ export function joinStep(
 ): { readonly tree: Tree; readonly isComplete: boolean } {
   const tree = readTree(db);
   const rows = db
-    .query<Leaf, [number]>(`SELECT id, row_hash AS hash FROM events WHERE id > ? ORDER BY id LIMIT ${STEP}`)
+    .query<LeafRow, [number]>(
+      `SELECT id, row_hash AS hash FROM events WHERE id > ? ORDER BY id LIMIT ${STEP}`,
+    )
     .all(tree.lastId);
   const isComplete = rows.length < STEP;
   const joined = extend(db, tree, rows, isComplete ? lastId : (rows.at(-1)?.id ?? lastId));
@@ -114,9 +116,10 @@ export function joinStep(
   return { tree: joined, isComplete };
 }
 
-interface Leaf {
+/** A row, as far as its leaf is concerned. */
+export interface LeafRow {
   readonly id: number;
-  /** A text, unless somebody put something else there. */
+  /** Its `row_hash`: a text, unless somebody put something else there. */
   readonly hash: unknown;
 }
 
@@ -127,7 +130,7 @@ export function leafOf(hash: unknown): Hash {
 }
 
 /** @returns undefined when the tree has grown since it was `tree`; then nothing was written. */
-function extend(db: Database, tree: Tree, rows: readonly Leaf[], lastId: number): Tree | undefined {
+function extend(db: Database, tree: Tree, rows: readonly LeafRow[], lastId: number): Tree | undefined {
   const size = tree.size + rows.length;
   if (size === tree.size && lastId === tree.lastId) return tree;
   const moved = db

@@ -12,8 +12,8 @@ import { parseNote, parseVerifierKey, toBase64 } from "../../../wire/witness/sig
 import { auditWitnessed } from "../events";
 import type { AuditFile } from "../file";
 import type { AuditRow } from "../row";
-import { createCheckpointer } from "./checkpointer";
-import { addCosignatures, checkpointWith, type StoredCheckpoint, witnessedIn } from "./checkpoints";
+import { type Checkpointer, createCheckpointer } from "./checkpointer";
+import { addCosignatures, checkpointWith, witnessedIn } from "./checkpoints";
 import type { PatrolReport } from "./findings";
 import { type AuditKey, openAuditKey } from "./key";
 import { createPatrol } from "./patrol";
@@ -42,7 +42,6 @@ function proofOf(db: Database, { id, index, size, note }: Leaf): string {
   return proofText({ row, index, hashes: inclusionProof(index, size, nodesOf(db)), note });
 }
 
-/** A checkpoint as a desk is told of it. */
 interface CheckpointAnswer {
   readonly note: string;
   readonly size: number;
@@ -54,14 +53,10 @@ interface CheckpointAnswer {
   readonly rows?: PatrolReport;
 }
 
-export interface WitnessedLog {
-  /** From now on, signs checkpoints by itself, and verifies all rows in turn. */
-  keep(): void;
-  /** Called after `added` rows were appended here. */
-  noticed(added: number): void;
+/** The log of this host. It keeps itself signed as its {@link Checkpointer} does, and verifies all rows in turn meanwhile. */
+export interface WitnessedLog extends Checkpointer {
   /** What the rows that are verified in turn were found to be; null where that has not begun. */
   patrolled(): PatrolReport | null;
-  end(): Promise<void>;
   /** The key that verifies checkpoints. @throws an `unavailable` failure when it cannot be read or written. */
   key(): AuditKey;
   /**
@@ -101,21 +96,6 @@ export interface WitnessedLog {
   rootAt(size: number): Promise<string | undefined>;
   /** Keeps the cosignatures of `note`. @returns how many are new. @throws as `addCosignatures` does. */
   cosigned(note: string, witnesses: readonly string[]): Promise<number>;
-  /**
-   * Lets every row join, once the checkpoint that is being signed is there.
-   *
-   * @throws an `unavailable` failure when the log cannot be written.
-   */
-  join(): Promise<void>;
-  /** Lets all rows join and signs the tree. @throws as `current` does. */
-  sign(): Promise<StoredCheckpoint>;
-  /**
-   * The newest checkpoint, signed now unless that is less than {@link ROW_MS} old.
-   *
-   * @param index of a leaf that it must have.
-   * @throws an `unavailable` failure when the log cannot be written, or its key not be read.
-   */
-  current(index?: number): Promise<StoredCheckpoint>;
 }
 
 export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLogUses): WitnessedLog {

@@ -22,7 +22,6 @@ export const ELEMENT = v.object({
   enabled: v.boolean(),
   /** Whether it is meant to be seen, also where it is scrolled away or in a closed menu. */
   visible: v.boolean(),
-  /** Whether it is on the screen. */
   showing: v.boolean(),
   checked: v.boolean(),
   focused: v.boolean(),

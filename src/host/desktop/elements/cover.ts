@@ -17,7 +17,6 @@ import type { Element } from "./calls";
 const RAISE_MS = 2_000;
 const POLL_MS = 20;
 
-/** Whose window it is. */
 type Owner = Pick<Element, "process_id" | "window_title">;
 
 /**

@@ -267,7 +267,6 @@ async function nearestTo(elements: Elements, locator: Locator): Promise<Near> {
   };
 }
 
-/** The titles of the windows that programs have. */
 async function titlesOf(elements: Elements): Promise<string[]> {
   const found = await Promise.all(
     ["window", "dialog"].map((role) => elements.find({ role }, MAX_FOUND).catch(() => ({ elements: [] }))),

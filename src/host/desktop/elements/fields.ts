@@ -135,7 +135,6 @@ export const patience = (timeout: number) => ({
   timeout: field(v.optional(seconds(between(0, 3_600)), timeout), "Seconds to wait"),
 });
 
-/** What acts on the element. */
 const INPUT = {
   input: field(
     v.optional(v.picklist(["program", "real"]), "program"),

@@ -44,7 +44,6 @@ export interface Program {
 export interface Place {
   readonly ref: Ref;
   readonly program: Program;
-  /** The title of the window. */
   readonly window: string;
 }
 

@@ -3,6 +3,7 @@
  */
 import { deadline } from "../../../lib/deadline";
 import { failureOf } from "../../../lib/errors";
+import type { Point } from "../geometry";
 import { type Accessibles, type Bounds, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { TreeScope } from "./calls";
@@ -137,11 +138,6 @@ async function labelled({ ask, look }: Pick<Client, "ask" | "look">, window: Nod
     children: children.map(renamed),
   });
   return names.size === 0 ? window : renamed(window);
-}
-
-interface Point {
-  readonly x: number;
-  readonly y: number;
 }
 
 /** How deep an element may be, and how many children are compared with a place. */

@@ -77,7 +77,6 @@ const POLL_MS = 250;
 /** How sure the reading of a text must be, of 100, as `AC_locate_text` has it. */
 const CONFIDENCE = 80;
 
-/** What finds it. */
 interface Way {
   readonly found_by: FoundElement["found_by"];
   /** Looks once. @throws a failure where it finds nothing. */

@@ -33,7 +33,6 @@ const ANY_WAY = { ...WANTED, image: OR_IMAGE, text: WAYS.text, ...LOCATOR };
 const isPicture = <W extends Ways>(input: W): input is W & { readonly image: string } =>
   input.image !== undefined && input.text === undefined && !namesElement(input);
 
-/** One look. */
 const ONCE = { timeout: 0, poll: 0 };
 
 export const locate = operation({

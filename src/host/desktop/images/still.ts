@@ -24,7 +24,6 @@ export interface StillCalls {
    * @returns null for the first look. @throws an `unavailable` failure when too many wait.
    */
   changedPixels(wait: string, stillness: Stillness): Promise<number | null>;
-  /** The wait is over. */
   endWait(wait: string): Promise<void>;
 }
 

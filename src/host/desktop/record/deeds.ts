@@ -79,7 +79,6 @@ interface StrokeContext {
   readonly secret: boolean;
 }
 
-/** A button that is down. */
 interface PressedButton {
   readonly place: SeenPlace;
   readonly window: SeenWindow | undefined;

@@ -56,7 +56,6 @@ export type Meaning =
 
 /** What is known of a key when it is struck. */
 export interface KeyReading {
-  /** Its row of the layout. */
   readonly row: readonly number[];
   /** The state of the keyboard. */
   readonly mask: number;

@@ -26,7 +26,6 @@ export interface Stroke {
   readonly kind: (typeof KINDS)[keyof typeof KINDS];
   /** The keycode or the number of the button. */
   readonly detail: number;
-  /** Where the pointer was. */
   readonly x: number;
   readonly y: number;
 }

@@ -24,7 +24,6 @@ const MAX_FIRST_LOOKS = 5;
  */
 const QUIET_MS = 2_000;
 
-/** What a recording needs. */
 interface RecordingParts {
   readonly log: Log;
   /** Ends it. */

@@ -85,22 +85,7 @@ export interface FilmEvents {
   filmFailed(reason: string): void;
 }
 
-/** The names of the calls, which are made at once. */
-export const VIEWER_CALLS: ReadonlySet<string> = new Set<keyof ViewerCalls>([
-  "openViewer",
-  "controlViewer",
-  "closeViewer",
-  "nameScreen",
-  "snapshot",
-  "signature",
-  "record",
-  "stopRecording",
-  "keepBlackBox",
-  "stopBlackBox",
-  "blackBoxState",
-]);
-
-/** Those of them that start the child where there is none. */
+/** The calls that start the child where there is none. */
 export const STARTING_CALLS: ReadonlySet<string> = new Set<keyof ViewerCalls>([
   "openViewer",
   "snapshot",
@@ -123,6 +108,9 @@ export const VIEWER_ANSWERS = {
   ...RECORDING_ANSWERS,
   ...BLACK_BOX_ANSWERS,
 };
+
+/** The names of the calls, which are made at once. */
+export const VIEWER_CALLS: ReadonlySet<string> = new Set(Object.keys(VIEWER_ANSWERS));
 
 /** The form of the events' arguments. */
 export const VIEWER_EVENTS = {

@@ -50,7 +50,6 @@ export interface Control {
 export function createControl(parts: ControlParts): Control {
   const { lock, controlViewer, cancelRun, endLease, changed, waits } = parts;
   let holder: Holder | undefined;
-  /** Those that wait for it. */
   const wanting = new Map<string, { readonly control: AbortController; readonly taken: Promise<void> }>();
 
   const release = async (id: string, why: string): Promise<void> => {

@@ -16,7 +16,6 @@ export const LIFETIME_MS = 30_000;
 /** How many are open at once. */
 const OPEN = { what: "tickets that nobody has used", most: 256, times: 1 };
 
-/** What a ticket stands for. */
 interface Ticket {
   readonly viewer_id: string;
   readonly grant: Grant;

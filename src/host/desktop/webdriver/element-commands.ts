@@ -154,7 +154,6 @@ const found = ({ look: { session } }: Call, { native_id }: Element) =>
 
 const at = (path: string) => `/session/{session}/element/{element}${path}`;
 
-/** A look at an element. */
 const looking = (
   verb: string,
   path: string,

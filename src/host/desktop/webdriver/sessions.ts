@@ -64,7 +64,6 @@ interface OpenSession extends Session {
   end(): Promise<void>;
 }
 
-/** The sessions of this host. */
 interface Sessions {
   /** @throws `session not created` where there are too many. */
   create(capabilities: Capabilities, caller: Caller): Session;

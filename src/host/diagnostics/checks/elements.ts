@@ -13,7 +13,6 @@ const DEADLINE_MS = 8_000;
 /** How many programs are named. */
 const MAX_NAMED = 20;
 
-/** A program on the accessibility bus. */
 interface BusProgram {
   readonly name: string;
   readonly process_id: number | null;

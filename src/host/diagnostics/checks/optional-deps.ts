@@ -16,7 +16,6 @@ import { desktopAdvice } from "./screenshot";
 const PROBE_MS = 8_000;
 
 interface Uses extends ScreenSettings {
-  /** The version of the WebRTC library. */
   probeWebRtc(): Promise<string>;
   /** `error`: why not through the addon. */
   usb(): Promise<{
@@ -31,7 +30,6 @@ interface Uses extends ScreenSettings {
 
 export interface Capability {
   readonly name: string;
-  /** What it is for. */
   readonly purpose: string;
   /** Few hosts need it: it is not missed where it is not. */
   readonly rare?: true;

@@ -1,6 +1,5 @@
 /** Which windows the black box leaves out: by patterns of their titles and of the names of their programs. */
 
-/** What is known of a window. */
 interface WindowNames {
   readonly title: string;
   /** The name of its program; null where the system does not say. */

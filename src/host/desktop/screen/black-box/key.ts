@@ -1,7 +1,5 @@
 /** The key to the black box of this host: 64 hexadecimal digits in `{config_dir}/black_box_key`, which leaves the folder with no bundle. */
-import { basename } from "node:path";
-import { unavailable } from "../../../../lib/errors";
-import { writeKeyOnce } from "../../../../lib/key-file";
+import { makeKey } from "../../../../lib/key-file";
 import { readTrustFile, unusable } from "../../../../lib/trust-files";
 
 /** Undefined where there is none and never was. @throws `unavailable` where it cannot be used. */
@@ -14,10 +12,6 @@ export function readBoxKey(file: string): string | undefined {
 
 /** The key, which is made (0600) where there is none. @throws as {@link readBoxKey}. */
 export function openBoxKey(file: string): string {
-  const known = readBoxKey(file);
-  if (known !== undefined) return known;
-  writeKeyOnce(file, `${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("hex")}\n`);
-  const made = readBoxKey(file);
-  if (made !== undefined) return made;
-  throw unavailable(`${basename(file)} was removed while it was made`);
+  const made = () => crypto.getRandomValues(new Uint8Array(32)).toHex();
+  return readBoxKey(file) ?? makeKey(file, `${made()}\n`, readBoxKey);
 }

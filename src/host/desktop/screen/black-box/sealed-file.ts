@@ -42,7 +42,6 @@ function nonceOf(nth: number): Buffer {
 
 /** A file that is being written. */
 export interface SealedFile {
-  /** Its size. */
   readonly bytes: number;
   /** Writes a record at once. @throws what the system says. */
   append(record: Uint8Array): void;

@@ -24,7 +24,6 @@ export interface Segment {
   readonly start: number;
   readonly end: number;
   readonly bytes: number;
-  /** Whether it is kept for a failure. */
   readonly isKept: boolean;
 }
 
@@ -58,7 +57,6 @@ const namesIn = (folder: string): string[] =>
     .filter((name) => NAME.test(name))
     .toSorted();
 
-/** What stays. */
 interface DropLimits {
   readonly oldest: number;
   readonly oldestKept?: number | undefined;

@@ -20,7 +20,6 @@ const MAX_CONNECTIONS = 16;
 export type OpenStream = (signal: AbortSignal) => Promise<Duplex>;
 
 interface Proxy {
-  /** Where it listens. */
   readonly address: string;
   readonly port: number;
   /** Ends it, and its connections. */

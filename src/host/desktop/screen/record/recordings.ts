@@ -52,7 +52,6 @@ interface RecordingsParts {
   readonly freeBytes?: (folder: string) => number;
 }
 
-/** A recording that is asked for. */
 interface RecordingRequest extends Omit<RecordingOptions, "file"> {
   /** The name of one on demand; undefined for that of the host. */
   readonly desktop?: string | undefined;
