@@ -122,7 +122,7 @@ test.each([
       existingPlans: async () => null,
       foundLogs: async () => new Map(),
     };
-    const q = Array.from({ length: 64 }, (_, nth) => `${star}${"?".repeat(12)}a${nth}*`).join();
+    const q = Array.from({ length: 64 }, (_, nth) => `${star}a*e*?x*a*p*?e*c*?m${nth}*`).join();
     const caller = localCaller({ audit: async () => null }, "api");
     const { longest, took } = await gaps(async () =>
       expect(await findHosts.run(uses, { q }, caller)).toEqual([]),
