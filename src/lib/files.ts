@@ -289,23 +289,45 @@ export function fileStamp(path: string): string {
 const WATCH_MS = 1_000;
 
 /**
- * Keeps what `read` made of the file at `path`, and reads the file again once it has changed.
+ * Keeps what `read` made of the file at `path`, and reads the file again once it has changed. Where `read` throws, the file is read
+ * again in {@link WATCH_MS}, also as it is: what the system has refused, such as one more open file or a file of another user, it may
+ * grant then.
  *
- * @param read does not throw.
+ * @param failed says what counts while the file cannot be read; it is given the error, and whether that is another than the last
+ *   time. It does not throw.
  * @returns a function that returns the content. It checks the file once in {@link WATCH_MS}, or now if `fresh` is set.
  */
-export function watchFile<T>(path: string, read: () => T): (fresh?: boolean) => T {
+export function watchFile<T>(
+  path: string,
+  read: () => T,
+  failed: (error: unknown, isNew: boolean) => T,
+): (fresh?: boolean) => T {
+  let complaint: string | undefined;
+  let readAt = performance.now();
+  const readNow = (): T => {
+    readAt = performance.now();
+    try {
+      const content = read();
+      complaint = undefined;
+      return content;
+    } catch (error) {
+      const before = complaint;
+      complaint = messageOf(error);
+      return failed(error, complaint !== before);
+    }
+  };
   let stamp = fileStamp(path);
-  let made = read();
-  let checkedAt = performance.now();
+  let made = readNow();
+  let checkedAt = readAt;
   return (fresh = false) => {
     const now = performance.now();
     if (!fresh && now - checkedAt < WATCH_MS) return made;
     checkedAt = now;
     const found = fileStamp(path);
-    if (found !== stamp) {
+    const isUnread = complaint !== undefined && now - readAt >= WATCH_MS;
+    if (found !== stamp || isUnread) {
       stamp = found;
-      made = read();
+      made = readNow();
     }
     return made;
   };

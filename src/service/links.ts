@@ -156,7 +156,7 @@ interface JoinedDesk {
 }
 
 interface MembershipFile {
-  /** Reads it again where it has changed. @throws once for a file that cannot be read. */
+  /** Reads it again where it has changed, or could not be read. @throws once for a file that cannot, and why. */
   read(): Promise<JoinedDesk>;
   /** What was read last. @throws `unavailable` where that is no membership. */
   membership(): Membership;
@@ -165,20 +165,28 @@ interface MembershipFile {
 function openMembership(file: string): MembershipFile {
   let stamp: string | undefined;
   let joined: JoinedDesk = { dials: false };
+  /** Why it could not be read: the system may grant at any time what it has refused, and the file is as it was. */
+  let complaint: string | undefined;
   return {
     async read() {
       const now = fileStamp(file);
-      if (now === stamp) return joined;
+      if (now === stamp && complaint === undefined) return joined;
       const { hasLink, readMembership } = await import("../wire/join/membership");
-      // One that cannot be read is so once.
       stamp = now;
       joined = { dials: false };
-      const membership = readMembership(file);
-      if (!membership) return joined;
-      joined = { membership, dials: hasLink(membership) };
-      if (membership.carriers.some(({ kind }) => kind === "nats")) {
-        const nats = (await import("../wire/nats/carrier")).natsCarrierIn(membership.carriers);
-        joined = { ...joined, nats };
+      const before = complaint;
+      try {
+        const membership = readMembership(file);
+        complaint = undefined;
+        if (!membership) return joined;
+        joined = { membership, dials: hasLink(membership) };
+        if (membership.carriers.some(({ kind }) => kind === "nats")) {
+          const nats = (await import("../wire/nats/carrier")).natsCarrierIn(membership.carriers);
+          joined = { ...joined, nats };
+        }
+      } catch (error) {
+        complaint = messageOf(error);
+        if (complaint !== before) throw error;
       }
       return joined;
     },

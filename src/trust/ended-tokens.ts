@@ -74,13 +74,11 @@ export async function noteEnded(
 /** What became of a token that is over, in words; undefined for one that is not known. A look-up takes the same time for each. */
 export function watchEndedTokens(place: EndedPlace, log: Log): (sent: TokenDigest) => string | undefined {
   const store = endedTokenStore(place, log);
-  const known = watchFile(place.endedTokens, (): ReadonlyMap<string, EndedToken> => {
-    try {
-      return new Map(store.entries().map((one) => [one.sha256, one]));
-    } catch {
-      return new Map();
-    }
-  });
+  const known = watchFile<ReadonlyMap<string, EndedToken>>(
+    place.endedTokens,
+    () => new Map(store.entries().map((one) => [one.sha256, one])),
+    () => new Map(),
+  );
   return (sent) => {
     const found = known(true).get(hexOf(sent));
     if (!found) return undefined;

@@ -73,19 +73,20 @@ export function watchPreviousTokens(
   digest: (fresh?: boolean) => TokenDigest,
   log: Log,
 ): GrantOf {
-  const inForce = watchFile(place.previousTokens, () => {
-    try {
-      return notesIn(readNote(place)).map((note) => ({
+  const inForce = watchFile(
+    place.previousTokens,
+    () =>
+      notesIn(readNote(place)).map((note) => ({
         successor: Buffer.from(note.sha256, "hex"),
         previous: note.previous.map(({ sha256, until }) => {
           return { sha256, digest: Buffer.from(sha256, "hex"), until: Date.parse(until) };
         }),
-      }));
-    } catch (error) {
-      log.error(`no old token of the host is in force: ${messageOf(error)}`);
+      })),
+    (error, isNew) => {
+      if (isNew) log.error(`no old token of the host is in force: ${messageOf(error)}`);
       return [];
-    }
-  });
+    },
+  );
   return (sent, fresh) => {
     const note = inForce(fresh).find(({ successor }) => sameToken(digest(fresh), successor));
     const found = note?.previous.find((one) => sameToken(sent, one.digest) && one.until > Date.now());

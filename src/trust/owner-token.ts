@@ -37,14 +37,17 @@ export function openToken(given: string | undefined, file: string, log: Log): To
   const existing = readToken(file);
   if (existing === undefined) requireNeverThere(file);
   let token = existing ?? writeToken(file);
-  const inForce = watchFile(file, () => {
-    try {
+  const inForce = watchFile(
+    file,
+    () => {
       token = readToken(file) ?? token;
-    } catch (error) {
-      log.error(`the old token stays in force: ${messageOf(error)}`);
-    }
-    return { token, digest: digestToken(token) };
-  });
+      return { token, digest: digestToken(token) };
+    },
+    (error, isNew) => {
+      if (isNew) log.error(`the old token stays in force: ${messageOf(error)}`);
+      return { token, digest: digestToken(token) };
+    },
+  );
   return {
     file,
     created: existing === undefined,

@@ -33,15 +33,17 @@ interface TokenEntry {
  */
 export function watchTokens(place: Place, log: Log, issuer?: string) {
   const store = tokenStore(place, log);
-  const inForce = watchFile(place.tokens, (): ReadonlyMap<number, TokenEntry> => {
-    try {
+  const inForce = watchFile(
+    place.tokens,
+    (): ReadonlyMap<number, TokenEntry> => {
       const known = store.entries().filter(({ person }) => !person || person.issuer === issuer);
       return new Map(known.flatMap(indexed));
-    } catch (error) {
-      log.error(`only the host's own token is in force: ${messageOf(error)}`);
+    },
+    (error, isNew) => {
+      if (isNew) log.error(`only the host's own token is in force: ${messageOf(error)}`);
       return new Map();
-    }
-  });
+    },
+  );
   const over = watchEndedTokens(place, log);
   const among =
     (wanted: boolean): GrantOf =>

@@ -2,10 +2,16 @@ import { expect, test } from "bun:test";
 import { chownSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createHistory } from "../../src/host/runs/history";
-import { clearLeftovers, ensurePrivateFolder, writeFileAtomic, writeNamedFile } from "../../src/lib/files";
+import {
+  clearLeftovers,
+  ensurePrivateFolder,
+  watchFile,
+  writeFileAtomic,
+  writeNamedFile,
+} from "../../src/lib/files";
 import { tryLock } from "../../src/lib/lock";
 import { silentLog } from "../../src/lib/log";
-import { temporaryFolder } from "../support";
+import { movableClock, temporaryFolder } from "../support";
 
 const SOMEBODY = 4_242;
 
@@ -51,3 +57,31 @@ test.skipIf(process.getuid?.() !== 0)(
     expect(statSync(at("bundle.json")).uid).toBe(0);
   },
 );
+
+test("a file that the system has refused once is read again a second later, though it is as it was", () => {
+  using folder = temporaryFolder();
+  using clock = movableClock();
+  let isRefused = true;
+  let reads = 0;
+  const complaints: boolean[] = [];
+  const read = () => {
+    reads += 1;
+    if (isRefused) throw new Error("EMFILE");
+    return "content";
+  };
+  const content = watchFile(join(folder.path, "file"), read, (_error, isNew) => {
+    complaints.push(isNew);
+    return "nothing";
+  });
+  expect([content(), content(true)]).toEqual(["nothing", "nothing"]);
+  // Who asks again and again has it read no more often.
+  expect(reads).toBe(1);
+  clock.advance(1_000);
+  expect(content()).toBe("nothing");
+  isRefused = false;
+  expect(content(true)).toBe("nothing");
+  clock.advance(1_000);
+  expect(content()).toBe("content");
+  clock.advance(10_000);
+  expect([content(), reads, complaints]).toEqual(["content", 3, [true, false]]);
+});

@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { setFileAside } from "../../src/host/config/set-aside";
 import { openSecretsKey } from "../../src/host/secrets/key";
@@ -12,7 +21,7 @@ import { createService, type Service } from "../../src/service/service";
 import { openToken } from "../../src/trust/owner-token";
 import { ownPair } from "../../src/trust/tls";
 import { newNKey } from "../../src/wire/nats/nkeys";
-import { temporaryFolder } from "../support";
+import { temporaryFolder, testService } from "../support";
 
 type Files = ReturnType<typeof configFiles>;
 
@@ -286,3 +295,20 @@ const OTHERS = [
   "ice.json",
   "audit.db",
 ];
+
+test("a membership that can be read again counts again, though its file is as it was: its rights may have been others", async () => {
+  await using made = testService();
+  const { desk } = configFiles(made.configDir);
+  // Size, inode and time stay the same.
+  const put = (text: string) => {
+    writeFileSync(desk, text);
+    utimesSync(desk, 1, 1);
+  };
+  put(" ".repeat(MEMBERSHIP.length));
+  const { hostLink } = made.service;
+  await expect(hostLink()).rejects.toThrow("desk.json does not say which desk this host has joined");
+  // It is said once.
+  expect(await hostLink()).toBeNull();
+  put(MEMBERSHIP);
+  expect(await hostLink()).toMatchObject({ label: "lab", state: "off" });
+});

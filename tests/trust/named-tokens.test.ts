@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { copyFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseInput } from "../../src/core/input";
 import { SCOPES, type Scope } from "../../src/core/rights";
@@ -11,7 +11,7 @@ import { digestToken, type GrantOf } from "../../src/trust/scopes";
 import { NEW_TOKEN } from "../../src/trust/token-fields";
 import { watchTokens } from "../../src/trust/tokens-in-force";
 import { rowsOf } from "../host/audit/support";
-import { post, TOKEN, temporaryFolder, testService } from "../support";
+import { movableClocks, post, TOKEN, temporaryFolder, testService } from "../support";
 
 /** A server with a token for each scope. */
 async function scopedServer() {
@@ -249,4 +249,27 @@ test("a token that svc was given, or that 0.1.0 noted, is not one that svc gener
   const text = readFileSync(files.tokens, "utf8");
   writeFileSync(files.tokens, text.replaceAll(/,\s*"generated": (true|false)/g, ""));
   expect(namesIn()).toEqual({ generated: [undefined, undefined], given: ["made", "given"] });
+});
+
+test("tokens are in force again where their file can be read again, though it was not changed: its rights may have been", async () => {
+  using folder = temporaryFolder();
+  using clocks = movableClocks();
+  const files = configFiles(folder.path);
+  const token = await addToken(tokenStore(files, silentLog), { name: "anna", scope: ["read"] });
+  const whole = readFileSync(files.tokens, "utf8");
+  // Size, inode and time stay the same, as where root has restored the file and then gives it to the user of svc.
+  const put = (text: string) => {
+    writeFileSync(files.tokens, text);
+    utimesSync(files.tokens, 1, 1);
+  };
+  put(" ".repeat(whole.length));
+  const errors: string[] = [];
+  const { generated } = watchTokens(files, { ...silentLog, error: (text) => void errors.push(text) });
+  expect(generated(digestToken(token))).toBeUndefined();
+  clocks.advance(1_000);
+  expect(generated(digestToken(token))).toBeUndefined();
+  expect(errors).toHaveLength(1);
+  put(whole);
+  clocks.advance(1_000);
+  expect(generated(digestToken(token))?.name).toBe("anna");
 });

@@ -49,18 +49,20 @@ export function findIdentity(path: string): string | null {
 
 /** {@link findIdentity} from memory. */
 export function watchIdentity(path: string) {
-  const found = watchFile(path, (): (() => string | null) => {
-    try {
+  const found = watchFile<() => string | null>(
+    path,
+    () => {
       const id = findIdentity(path);
       return () => id;
-    } catch (error) {
-      // What the system refuses, such as one more open file, it may grant though the file has not changed.
+    },
+    (error) => {
+      // What the system refuses, such as one more open file, it may grant at once.
       if (systemCode(error) !== undefined) return () => findIdentity(path);
       return () => {
         throw error;
       };
-    }
-  });
+    },
+  );
   return {
     /** As {@link findIdentity}; a file that has changed is read within a second. */
     known: (): string | null => found()(),
