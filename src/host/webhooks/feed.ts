@@ -63,8 +63,10 @@ export function createFeed({
       (await active()).map(async (hook) => ({ hook, names: await wantedBy(hook) })),
     );
     const from = Math.max(seen + 1, events.oldest);
-    if (from > seen + 1) log.warn(`webhooks: ${from - seen - 1} events came too fast, and are not delivered`);
-    seen = newest;
+    if (from > seen + 1) {
+      log.warn(`webhooks: ${from - seen - 1} events came too fast, and are not delivered`);
+      seen = from - 1;
+    }
     const all = [];
     for (let seq = from; seq <= newest; seq++) {
       const event = events.at(seq);
@@ -80,6 +82,8 @@ export function createFeed({
       }
     }
     if (all.length > 0) queue().add(all, now());
+    // Only now: while the queue cannot be written, they are collected again.
+    seen = newest;
     collected();
   };
   const wantedBy = async ({ name, types }: Hook): Promise<ReadonlySet<string>> => {

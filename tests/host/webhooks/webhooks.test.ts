@@ -1,6 +1,6 @@
 /** Webhooks: what is posted, to whom, and what becomes of it when the receiver is not there. */
 import { describe, expect, test } from "bun:test";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv from "ajv";
 import addFormats from "ajv-formats";
@@ -162,6 +162,26 @@ describe("while webhooks.json is broken", () => {
     await until("both are delivered", () => nths().has(1) && nths().has(2));
     await until("nothing waits", () => here.webhooks.stateOf("here").waiting === 0);
   });
+});
+
+test("an event that could not be put into the queue waits, and is delivered once it can be", async () => {
+  using folder = temporaryFolder();
+  await using to = receiver();
+  const errors: string[] = [];
+  const log = { ...silentLog, error: (text: string) => void errors.push(text) };
+  await using here = made(folder, { log, pause: () => 20 });
+  await here.webhooks.hooks.add(hookAt(to.url));
+  here.webhooks.start();
+  // As a full disk does.
+  const file = configFiles(folder.path).webhookQueue;
+  mkdirSync(file);
+  here.bus.publish(rang, { nth: 1 });
+  await until("the fault is logged", () => errors.some((text) => text.includes("events wait")));
+  rmdirSync(file);
+  await until("the delivery", () => to.received.length === 1);
+  here.bus.publish(rang, { nth: 2 });
+  await until("the next one", () => to.received.length === 2);
+  expect(to.received.map(({ body }) => JSON.parse(body).data.nth)).toEqual([1, 2]);
 });
 
 describe("a delivery", () => {
