@@ -101,6 +101,7 @@ const ALLOWED: ReadonlyArray<{ readonly why: string; readonly uses: Readonly<Rec
       "checks/clock.ts": 1,
       "desk/witnessed.js": 1,
       "join/enter.ts": 1,
+      "join/signed-time.ts": 2,
       "nats/plan-announcements.ts": 2,
       "operations/find.ts": 1,
       "hosts/hosts.js": 1,
@@ -142,7 +143,6 @@ const ALLOWED: ReadonlyArray<{ readonly why: string; readonly uses: Readonly<Rec
   {
     why: "hours to weeks, counted over processes in a file: a time that was set makes it shorter or longer once, which harms nothing",
     uses: {
-      "http/idempotency.ts": 1,
       "lib/addon.ts": 1,
       "mcp/budget.ts": 1,
       "peers/partials.ts": 1,

@@ -8,6 +8,7 @@
 import type { Database } from "bun:sqlite";
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
 import type { Grant } from "../core/rights";
+import { steadyClock } from "../lib/clock";
 import { isWithinShare } from "../lib/quota";
 import { openDatabase } from "../lib/sqlite";
 
@@ -57,8 +58,8 @@ export interface FirstAnswers {
   close(): void;
 }
 
-/** @param now milliseconds since the epoch. */
-export function createFirstAnswers(path: string, { now = Date.now, most = MAX } = {}): FirstAnswers {
+/** @param now milliseconds since the epoch, of a clock that nobody sets: one that jumps ahead would forget what is under way. */
+export function createFirstAnswers(path: string, { now = steadyClock(), most = MAX } = {}): FirstAnswers {
   let db: Database | undefined;
   /** The ids of those that this process works on: what the file has of others without an answer was interrupted. */
   const running = new Set<string>();

@@ -7,7 +7,7 @@ import type { Exchange } from "../../src/http/exchange";
 import { createFirstAnswers } from "../../src/http/idempotency";
 import { createRepeats, keyIn } from "../../src/http/repeats";
 import { silentLog } from "../../src/lib/log";
-import { post, SOURCE, temporaryFolder, testServer, until } from "../support";
+import { movableClocks, post, SOURCE, temporaryFolder, testServer, until } from "../support";
 
 const keyed = (key: string, body: unknown): RequestInit => {
   const init = post(body);
@@ -323,4 +323,21 @@ describe("the file", () => {
     expect(begin(null, 99)).toEqual({ kind: "large", status: 200 });
     store.close();
   });
+});
+
+test("a clock that jumps ahead by days does not begin a second time what is under way, or was done", () => {
+  using folder = temporaryFolder();
+  using clocks = movableClocks();
+  const answers = createFirstAnswers(join(folder.path, "idempotency.db"));
+  try {
+    const asker = { name: null };
+    expect(answers.begin(asker, KEY, "going")).toMatchObject({ kind: "new" });
+    const done = answers.begin(asker, `${KEY}-2`, "done");
+    if (done.kind === "new") done.end({ status: 200, headers: {}, body: "{}" });
+    clocks.set(400 * 86_400_000);
+    expect(answers.begin(asker, KEY, "going")).toEqual({ kind: "running" });
+    expect(answers.begin(asker, `${KEY}-2`, "done")).toMatchObject({ kind: "answered" });
+  } finally {
+    answers.close();
+  }
 });

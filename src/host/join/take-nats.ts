@@ -11,6 +11,7 @@ import { readMembership, writeMembership } from "../../wire/join/membership";
 import { type NatsGrant, natsGrantMessage, natsKeyMessage } from "../../wire/join/messages";
 import { provedBy } from "../../wire/join/nats-key";
 import type { HostUses } from "./enter";
+import { isOlder, keptTime } from "./signed-time";
 
 /**
  * Keeps what the desk of this host sends for its NATS server.
@@ -31,7 +32,7 @@ export async function takeNatsGrant(
     if (!isSignedBy(desk_key, natsGrantMessage(host_id, nonce, { carrier, signed }), signature)) {
       throw forbidden("the signature is not that of the desk which this host has joined");
     }
-    if (signed < nats_signed) throw conflict("this host knows a newer NATS server of its desk");
+    if (isOlder(signed, nats_signed)) throw conflict("this host knows a newer NATS server of its desk");
     const key = await service.natsKey();
     const { id } = key;
     const proof = provedBy(key, natsKeyMessage(desk_key, host_id, nonce));
@@ -41,7 +42,8 @@ export async function takeNatsGrant(
       throw badInput("carrier: expected that of this host to NATS");
     const others = carriers.filter(({ kind }) => kind !== "nats");
     await caller.announce(`desk.nats id=${id}`);
-    writeMembership(files.desk, { ...membership, carriers: [taken, ...others], nats_signed: signed });
+    const changed = { carriers: [taken, ...others], nats_signed: keptTime(signed) };
+    writeMembership(files.desk, { ...membership, ...changed });
     return { id, proof, changed: true };
   });
 }

@@ -10,6 +10,7 @@ import { isSignedBy } from "../../trust/identity";
 import { readMembership, writeMembership } from "../../wire/join/membership";
 import { type DeskPins, deskPinsMessage } from "../../wire/join/messages";
 import type { HostUses } from "./enter";
+import { isOlder, keptTime } from "./signed-time";
 
 /**
  * Keeps the pins that the desk of this host has now.
@@ -30,10 +31,10 @@ export async function takeDeskPins(
     if (!isSignedBy(desk_key, deskPinsMessage(host_id, nonce, { pin, next_pin, signed }), signature)) {
       throw forbidden("the signature is not that of the desk which this host has joined");
     }
-    if (signed < desk_pins_signed) throw conflict("this host knows newer pins of its desk");
+    if (isOlder(signed, desk_pins_signed)) throw conflict("this host knows newer pins of its desk");
     if (pin === desk_pin && next_pin === desk_next_pin) return false;
     await caller.announce(`desk.pins pin=${pin}${next_pin === undefined ? "" : ` next_pin=${next_pin}`}`);
-    const changed = { desk_pin: pin, desk_next_pin: next_pin, desk_pins_signed: signed };
+    const changed = { desk_pin: pin, desk_next_pin: next_pin, desk_pins_signed: keptTime(signed) };
     writeMembership(files.desk, { ...membership, ...changed });
     return true;
   });

@@ -105,6 +105,21 @@ test("a host takes only pins that its desk has signed for this membership, and n
   expect(made.pins()).toEqual([pin, undefined]);
 });
 
+test("a host takes pins of a desk whose clock was far ahead, once that is right, and none from before", async () => {
+  await using made = await joined(false);
+  const { host_id, nonce } = made.membership();
+  const key = openSigningKey(made.desk.files.deskKey);
+  const send = (letter: string, ms: number) => {
+    const about = { pin: `spki:${letter.repeat(43)}`, signed: new Date(Date.now() + ms).toISOString() };
+    return made.send({ ...about, signature: key.sign(deskPinsMessage(host_id, nonce, about)) });
+  };
+  expect((await send("A", 400 * 86_400_000))[0]).toBe(200);
+  expect((await send("B", 0))[0]).toBe(200);
+  expect(made.pins()).toEqual([`spki:${"B".repeat(43)}`, undefined]);
+  expect(await send("A", -1_000)).toEqual([409, expect.stringContaining("newer pins")]);
+  expect(made.pins()).toEqual([`spki:${"B".repeat(43)}`, undefined]);
+});
+
 test("a host that has joined no desk takes no pins", async () => {
   await using made = await joined(false);
   const body = { pin: `spki:${"A".repeat(43)}`, signed: new Date().toISOString(), signature: "A".repeat(86) };
