@@ -7,7 +7,15 @@ import { badInput, messageOf } from "../lib/errors";
 import { fileStamp } from "../lib/files";
 import type { Log } from "../lib/log";
 import { isLoopback } from "../lib/loopback";
-import { nextChange, ownPair, pairInUse, pairStamp, readNamed, readPair, type TlsPlace } from "../trust/tls";
+import {
+  ownPair,
+  pairInUse,
+  pairStamp,
+  readNamed,
+  readPair,
+  type TlsPlace,
+  unchangedTime,
+} from "../trust/tls";
 import type { TlsSettings } from "./listen";
 
 interface TlsOptions {
@@ -79,7 +87,7 @@ export async function openTls(
     return {
       settings: { ...pair, ...ca } satisfies TlsSettings,
       stamp: stampNow(),
-      due: nextChange(place, own),
+      unchanged: unchangedTime(place, own),
     };
   };
   let known = await read(true);
@@ -89,7 +97,9 @@ export async function openTls(
     file: files === "own" ? null : files.cert,
     settings: () => known.settings,
     async look() {
-      if (Date.now() < known.due && stampNow() === known.stamp) return false;
+      const now = Date.now();
+      const isDue = now < known.unchanged.from || now >= known.unchanged.to;
+      if (!isDue && stampNow() === known.stamp) return false;
       try {
         const found = await read(false);
         const isOther = !Bun.deepEquals(found.settings, known.settings);

@@ -128,11 +128,19 @@ export async function nextPin(place: TlsPlace): Promise<{ pin: string; from: str
   return next && { pin: keyPin(await import("./certificate"), next.key), from: next.from };
 }
 
-/** When {@link ownPair} has something to change, in milliseconds since 1970. */
-export function nextChange(place: TlsPlace, { cert }: Pair): number {
+/**
+ * Between which times {@link ownPair} has nothing to change, in milliseconds since 1970. Before, the certificate is not good yet: it was made
+ * while the clock was ahead.
+ */
+export function unchangedTime(
+  place: TlsPlace,
+  { cert }: Pair,
+): { readonly from: number; readonly to: number } {
   const next = readNext(place);
-  const renewal = new Date(new (crypto().X509Certificate)(cert).validTo).getTime() - RENEW_BELOW_MS;
-  return Math.min(renewal, next ? Date.parse(next.from) : Number.POSITIVE_INFINITY);
+  const { validFrom, validTo } = new (crypto().X509Certificate)(cert);
+  const renewal = Date.parse(validTo) - RENEW_BELOW_MS;
+  const to = Math.min(renewal, next ? Date.parse(next.from) : Number.POSITIVE_INFINITY);
+  return { from: Date.parse(validFrom), to };
 }
 
 /** Changes when one of the files does. */

@@ -1,4 +1,5 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, test } from "bun:test";
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -125,6 +126,22 @@ describe("a running server", () => {
     expect(await renewed.json()).toMatchObject({ pin: spkiPin(before) });
     const now = await certificateAt(host.server.port);
     expect([now.equals(before), spkiPin(now)]).toEqual([false, spkiPin(before)]);
+  });
+
+  test("renews a certificate that was made while the clock was ahead, once that is right", async () => {
+    setSystemTime(new Date(Date.now() + 400 * 86_400_000));
+    try {
+      await using host = await testServer({ tls: true });
+      const from = async () =>
+        Date.parse(new X509Certificate(await certificateAt(host.server.port)).validFrom);
+      expect(await from()).toBeGreaterThan(Date.now() - 2 * 86_400_000);
+      setSystemTime();
+      expect(await from()).toBeGreaterThan(Date.now());
+      await host.server.refresh();
+      expect(await from()).toBeLessThan(Date.now());
+    } finally {
+      setSystemTime();
+    }
   });
 
   test("limits connections as before after an exchange, those of both listeners together", async () => {

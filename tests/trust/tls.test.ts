@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { configFiles } from "../../src/lib/paths";
 import { spkiPin } from "../../src/lib/spki";
 import { makeCertificate, makeKey, parseKey } from "../../src/trust/certificate";
-import { nextChange, nextPin, ownPair, readPair, renewPair } from "../../src/trust/tls";
+import { nextPin, ownPair, readPair, renewPair, unchangedTime } from "../../src/trust/tls";
 import { selfSigned } from "../client/support";
 import { temporaryFolder, testWith } from "../support";
 
@@ -102,7 +102,7 @@ describe("the pair of a configuration folder", () => {
   test("renews its certificate 30 days before it expires, for the same key", async () => {
     using at = place();
     const made = await ownPair(at.files);
-    expect(Math.round((nextChange(at.files, made) - Date.now()) / DAY_MS)).toBe(366);
+    expect(Math.round((unchangedTime(at.files, made).to - Date.now()) / DAY_MS)).toBe(366);
     expect(await ownPair(at.files, { now: inDays(365) })).toEqual(made);
     const renewed = await ownPair(at.files, { now: inDays(367) });
     expect(renewed.key).toBe(made.key);
@@ -149,7 +149,7 @@ describe("a new key", () => {
     const next = await renewPair(at.files, { new_key: true, overlap_s: 600 });
     expect(await nextPin(at.files)).toEqual(next);
     expect(await ownPair(at.files, { now: inSeconds(590) })).toEqual(old);
-    expect(nextChange(at.files, old)).toBe(Date.parse(next?.from ?? ""));
+    expect(unchangedTime(at.files, old).to).toBe(Date.parse(next?.from ?? ""));
     const now = await ownPair(at.files, { now: inSeconds(610) });
     expect(`${next?.pin}`).toBe(spkiPin(now.cert));
     expect(now.key).not.toBe(old.key);

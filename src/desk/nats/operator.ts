@@ -119,8 +119,12 @@ export function addDesk(
   return { keys: { ...keys, desks: [...others, { name, id: user.id }] }, part };
 }
 
+/** A Unix time that no clock has: 9999-12-31. */
+const FOREVER = 253_402_300_799;
+
 /**
- * Makes the tokens void that desks and hosts have now; a server knows it with its next bundle.
+ * Makes the tokens void that desks and hosts have now; a server knows it with its next bundle. A desk never gets its key back, so all
+ * of its tokens are void for good, also one that was made while the clock was ahead. A host may join again with its key.
  *
  * @param users names of desks, or public keys.
  * @throws `not_found` for what is neither.
@@ -128,11 +132,13 @@ export function addDesk(
 export function revoke(keys: Operator, users: readonly string[], now: Date): Operator {
   const revoked = { ...keys.revoked };
   for (const user of users) {
-    const id = isPublic(user, "U") ? user : keys.desks.find(({ name }) => name === user)?.id;
+    const isKey = isPublic(user, "U");
+    const desk = keys.desks.find(({ id, name }) => (isKey ? id : name) === user);
+    const id = isKey ? user : desk?.id;
     if (id === undefined) {
       throw notFound(`revoke: ${user} is neither a desk that \`svc nats desk\` made nor a public key (U…)`);
     }
-    revoked[id] = Math.floor(now.getTime() / 1_000);
+    revoked[id] = Math.max(revoked[id] ?? 0, desk ? FOREVER : Math.floor(now.getTime() / 1_000));
   }
   return { ...keys, revoked };
 }

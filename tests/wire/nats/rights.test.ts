@@ -5,7 +5,7 @@ import { connectNats } from "../../../src/wire/nats/connect";
 import { isPublic, isSeed, newNKey, nkey } from "../../../src/wire/nats/nkeys";
 import { allowed, forbiddenToDesks, forbiddenToHosts } from "../../../src/wire/nats/rights";
 import { startBundle } from "../../desk/nats/bundle";
-import { testWith } from "../../support";
+import { movableClocks, testWith } from "../../support";
 
 describe("a host", () => {
   testWith("nats-server")("neither reads nor answers nor speaks for others", async () => {
@@ -64,6 +64,21 @@ testWith("nats-server")(
       await expect(connectNats(user)).rejects.toMatchObject({ fault: "unauthorized" });
     }
     await (await connectNats(other)).close();
+  },
+);
+
+testWith("nats-server")(
+  "a desk that got its part while the clock was ahead is shut out all the same",
+  async () => {
+    await using nats = await startBundle();
+    using clocks = movableClocks();
+    clocks.set(400 * 86_400_000);
+    const second = nats.desk("second");
+    clocks.set(-400 * 86_400_000);
+    const lost = await connectNats(second);
+    nats.revoke("second");
+    await lost.closed();
+    await expect(connectNats(second)).rejects.toMatchObject({ fault: "unauthorized" });
   },
 );
 
