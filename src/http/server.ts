@@ -189,7 +189,7 @@ async function startRestServer(
       endWatch();
       await answering.audit.close();
       answering.uses.flush();
-      removeRunFile(configDir);
+      removeRunFile(configDir, process.pid);
       release();
     },
   };

@@ -112,13 +112,18 @@ export function listenAsOwner(file: string, taken: (connection: LineConnection) 
       for (const connection of strangers) connection.cut();
       strangers.clear();
       try {
-        rmSync(file, { force: true });
-        if (isPipe(path)) return;
-        // A temporary folder has nothing else.
-        const socket = isAbsolute(path) ? dirname(path) : join(dirname(file), path);
-        rmSync(socket, { recursive: true, force: true });
+        // Where the folder was replaced meanwhile, it is of the server there.
+        const isOurs = Object(parsed(readSmallFile(file, MAX_GREETING))).key === key;
+        if (isOurs) rmSync(file, { force: true });
+        if (isOurs && !isPipe(path) && !isAbsolute(path)) rmSync(join(dirname(file), path), { force: true });
       } catch {
-        // The folder has become read-only: the next server clears it.
+        // The folder is gone; or it has become read-only, and the next server clears it.
+      }
+      try {
+        // A temporary folder has nothing else.
+        if (!isPipe(path) && isAbsolute(path)) rmSync(dirname(path), { recursive: true, force: true });
+      } catch {
+        // It stays, and is empty of anything that counts.
       }
     },
   };

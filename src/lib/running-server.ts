@@ -68,21 +68,26 @@ export function writeRunFile(configDir: string, server: RunningServer): void {
   writeFileAtomic(configFiles(configDir).runFile, `${JSON.stringify(server)}\n`);
 }
 
-/** Never throws. */
-export function removeRunFile(configDir: string): void {
+/** Never throws. @param pid of the server whose file it has to be: where the folder was replaced, there may be another (default: any). */
+export function removeRunFile(configDir: string, pid?: number): void {
+  const { runFile } = configFiles(configDir);
   try {
-    rmSync(configFiles(configDir).runFile, { force: true });
+    if (pid === undefined || serverIn(runFile).pid === pid) rmSync(runFile, { force: true });
   } catch {
     // It stays in a folder that cannot be written, and is later recognised as stale.
   }
 }
+
+/** @throws for a file that cannot be read, or is none of a server. */
+const serverIn = (runFile: string): RunningServer =>
+  v.parse(RUN_FILE, JSON.parse(readSmallFile(runFile, MAX_BYTES) ?? ""));
 
 /** The server that runs on `configDir`, or null. Writes nothing. */
 export function findRunningServer(configDir: string): RunningServer | null {
   const { runFile, serveLock } = configFiles(configDir);
   if (!existsSync(runFile) || !isLocked(serveLock)) return null;
   try {
-    return v.parse(RUN_FILE, JSON.parse(readSmallFile(runFile, MAX_BYTES) ?? ""));
+    return serverIn(runFile);
   } catch {
     return null;
   }

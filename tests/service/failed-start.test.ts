@@ -65,3 +65,17 @@ test.each(["traces", "black-box"])("a server does its work also where %s is no f
     await service.stop();
   }
 });
+
+test("a server that stops leaves what another has written in a folder that was put in the place of its own", async () => {
+  using folder = temporaryFolder();
+  const { runFile, ownerFile } = configFiles(folder.path);
+  const service = createService({ configDir: folder.path, log: silentLog });
+  await (await service.rest()).start({ port: 0 });
+  const others = [runFile, ownerFile].map((file) => {
+    const other = { ...JSON.parse(readFileSync(file, "utf8")), pid: 1, key: "0".repeat(64) };
+    writeFileSync(file, JSON.stringify(other));
+    return [file, other] as const;
+  });
+  await service.stop();
+  for (const [file, other] of others) expect(JSON.parse(readFileSync(file, "utf8"))).toEqual(other);
+});
