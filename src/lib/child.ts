@@ -174,7 +174,7 @@ export function startChild<M extends object, E extends object = object>(
     const answer = v.parse(schemaOf(protocol.answers, call.method), message.answer);
     return () => call.resolve(answer);
   };
-  const words = lastWords(child.stderr);
+  const words = lastWords(child.stderr).catch(() => "");
   const gone = child.exited.then(async () => {
     ended = true;
     const crashed = !expected;

@@ -21,7 +21,7 @@ export function stderrLog(
 ): Log {
   let queue: Promise<unknown> = Promise.resolve();
   const write = (level: "info" | "warn" | "error", text: string, thrown?: unknown) => {
-    queue = queue.then(async () => {
+    const writeNow = async () => {
       const { createConsola } = await import("consola/basic");
       process.stderr.off("error", ignore).on("error", ignore);
       const consola = createConsola({ stdout: process.stderr, stderr: process.stderr });
@@ -29,7 +29,9 @@ export function stderrLog(
       const entry = level === "info" ? undefined : await entryOf(text).catch(() => undefined);
       const line = entry === undefined ? printable(text) : `${printable(text)} (svc help ${entry})`;
       consola[level]([line, stackOf(text, thrown)].filter(Boolean).join("\n"));
-    });
+    };
+    // A line that cannot be written keeps none of those after it back.
+    queue = queue.then(writeNow).catch(() => {});
   };
   return {
     info: (text) => write("info", text),

@@ -48,8 +48,7 @@ export function openFile(path: string, log: Log): OpenFile {
     // Other tools write it too. What is in it says which svc can read it (`schema.ts`).
     hasVersion: false,
   });
-  const isInPlace = watchPlace(path);
-  const wal = guardWal(...besides(path));
+  const { isInPlace, wal } = guarded(db, path);
   const dataVersion = db.query<{ data_version: number }, []>("PRAGMA data_version");
   const schemaVersion = db.query<{ schema_version: number }, []>("PRAGMA schema_version");
   let seen = { data: -1, schema: -1 };
@@ -95,6 +94,16 @@ export function openFile(path: string, log: Log): OpenFile {
       else process.once("exit", () => db);
     },
   };
+}
+
+/** What notices what is done to the files of `db`, which is closed where that cannot be: no attempt leaves files open. */
+function guarded(db: Database, path: string) {
+  try {
+    return { isInPlace: watchPlace(path), wal: guardWal(...besides(path)) };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }
 
 /** The paths of the write-ahead log and its index: in the folder of the file itself, also when `path` is a symbolic link. */

@@ -29,9 +29,10 @@ interface WalGuard {
 
 /** Guards the write-ahead log `walPath` with the index `indexPath`, both in use by a connection of this process. */
 export function guardWal(walPath: string, indexPath: string): WalGuard {
+  // First: where that throws, nothing of this process is open.
+  const index = openIndex(indexPath);
   // SQLite has no lock on the log itself, so that closing this drops none.
   const log = openSync(walPath, "r");
-  const index = openIndex(indexPath);
   const known = Buffer.alloc(INDEX.bytes);
   const header = Buffer.alloc(HEADER.bytes);
   /** A header that was good: it stays the same until SQLite begins the log anew. */

@@ -8,7 +8,7 @@
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { sleep } from "../../lib/deadline";
-import { cancelled } from "../../lib/errors";
+import { cancelled, messageOf } from "../../lib/errors";
 import { isLocked, type Release, tryLock } from "../../lib/lock";
 import { type Log, silentLog } from "../../lib/log";
 import { orElse } from "../../lib/or-else";
@@ -115,13 +115,18 @@ export function createInputLock(
         if (!given) leaveName(holderFile, who);
         let held = true;
         // An owner that ends holds it no longer, and the run goes on.
-        void given?.lost.then(async () => {
+        const takeOver = async () => {
           if (!held) return;
           const own = await lockBetweenProcesses(lockFile, undefined, () => {});
           if (!held) return own();
           release = own;
           leaveName(holderFile, who);
-        });
+        };
+        void given?.lost
+          .then(takeOver)
+          .catch((error) =>
+            log.warn(`${who} goes on without the lock on pointer and keyboard: ${messageOf(error)}`),
+          );
         return {
           async end(how) {
             if (!held) return;

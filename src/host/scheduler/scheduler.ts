@@ -286,12 +286,22 @@ export class Scheduler {
         throw error;
       }
       // Not awaited: a script may be on a disk that does not answer.
-      for (const job of starting) void this.runs.launch(job);
+      for (const job of starting) void this.launch(job);
     }
     look.end();
     this.complaint = "";
     const times = jobs.filter(({ enabled }) => enabled).map(timeOf);
     return times.length > 0 ? Math.min(...times) : null;
+  }
+
+  /** Never rejects: one that cannot begin is due again at its next time. */
+  private async launch(job: Job): Promise<void> {
+    try {
+      await this.runs.launch(job);
+    } catch (error) {
+      this.runs.giveUp(job.job_id);
+      this.parts.log.error(`job ${job.job_id} could not be started: ${messageOf(error)}`, error);
+    }
   }
 
   private claimed(): boolean {

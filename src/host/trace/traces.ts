@@ -145,8 +145,8 @@ export class Traces {
           log.warn(`the trace of run ${start.run_id} was not kept: ${messageOf(error)}`);
           return null;
         } finally {
-          rmSync(work, { recursive: true, force: true });
           this.working.delete(name);
+          this.remove(name);
         }
       },
     };
@@ -246,7 +246,16 @@ export class Traces {
     for (const name of this.names()) {
       const pid = Number(WORK.exec(name)?.[1] ?? Number.NaN);
       const left = pid === process.pid ? !this.working.has(name) : !isAlive(pid);
-      if (!Number.isNaN(pid) && left) rmSync(join(this.parts.folder, name), { recursive: true, force: true });
+      if (!Number.isNaN(pid) && left) this.remove(name);
+    }
+  }
+
+  /** Removes the folder of a run. Never throws: what cannot be removed now goes with the next trace, or at the next start. */
+  private remove(name: string): void {
+    try {
+      rmSync(join(this.parts.folder, name), { recursive: true, force: true });
+    } catch (error) {
+      this.parts.log.warn(`what is left of a trace, ${name}, was not removed: ${messageOf(error)}`);
     }
   }
 }

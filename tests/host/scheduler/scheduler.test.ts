@@ -325,3 +325,12 @@ test("a taken id, and a job that is not there, are refused", async () => {
     expect(host.scheduler[call]("nobody")).rejects.toMatchObject({ code: "not_found" });
   }
 });
+
+test("a job that could not be started is said, and starts at its next time", async () => {
+  using host = testScheduler({ unable: "job" });
+  await host.scheduler.add(job({ interval_seconds: 60 }));
+  await host.scheduler.start();
+  await host.time.until("2026-06-01T00:02:30Z");
+  expect(host.times()).toEqual(["2026-06-01T00:02:00.000Z"]);
+  expect(host.said).toEqual(["job job could not be started: this host has no room"]);
+});

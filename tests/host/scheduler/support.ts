@@ -59,8 +59,13 @@ export interface TestRun {
   end(status?: RunStatus): Promise<void>;
 }
 
-/** A scheduler whose runs are listed, and end at once unless `hold`; the job `stuck` never comes to start. */
-export function testScheduler({ start = "2026-06-01T00:00:00.000Z", hold = false, stuck = "" } = {}) {
+/** A scheduler whose runs are listed, and end at once unless `hold`; the job `stuck` never comes to start, and `unable` fails the first time. */
+export function testScheduler({
+  start = "2026-06-01T00:00:00.000Z",
+  hold = false,
+  stuck = "",
+  unable = "",
+} = {}) {
   const folder = temporaryFolder();
   mkdirSync(join(folder.path, "run"));
   const file = join(folder.path, "jobs.json");
@@ -75,6 +80,7 @@ export function testScheduler({ start = "2026-06-01T00:00:00.000Z", hold = false
     error: (text: string) => said.push(text),
   };
   const made: Scheduler[] = [];
+  let left = unable;
 
   /** Another process, in effect. */
   const open = () => {
@@ -88,6 +94,10 @@ export function testScheduler({ start = "2026-06-01T00:00:00.000Z", hold = false
       async start(job) {
         const { promise: ended, resolve } = Promise.withResolvers<EndedRun>();
         if (job.job_id === stuck) await ended;
+        if (job.job_id === left) {
+          left = "";
+          throw new Error("this host has no room");
+        }
         const run_id = `run-${runs.length + 1}`;
         runs.push({
           job: job.job_id,
