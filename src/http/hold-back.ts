@@ -27,7 +27,7 @@ export function createHoldBack(): HoldBack {
     if (known && rawPeer(known.descriptor) === known.raw) return known;
     const address = addressOf(peer.address);
     if (found.size >= MAX_REMEMBERED) found.clear();
-    for (const descriptor of await openDescriptors({ many: false, limit: Number.POSITIVE_INFINITY })) {
+    for (const descriptor of await openDescriptors({ many: false, limit: 0 })) {
       const raw = rawPeer(descriptor);
       if (raw === undefined) continue;
       const end = readPeer(raw);
@@ -40,12 +40,17 @@ export function createHoldBack(): HoldBack {
 
   return async (peer) => {
     if (peer === null || process.platform === "win32") return () => {};
-    const sockets = await openSockets();
-    const socket = await find(sockets, peer);
-    if (!socket) return () => {};
-    const { descriptor, raw } = socket;
-    sockets.wakeAt(descriptor, raw, KEPT);
-    return () => sockets.wakeAt(descriptor, raw, 1);
+    try {
+      const sockets = await openSockets();
+      const socket = await find(sockets, peer);
+      if (!socket) return () => {};
+      const { descriptor, raw } = socket;
+      sockets.wakeAt(descriptor, raw, KEPT);
+      return () => sockets.wakeAt(descriptor, raw, 1);
+    } catch {
+      // As where no descriptor is left to look with: the change is made all the same.
+      return () => {};
+    }
   };
 }
 

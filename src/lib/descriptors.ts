@@ -65,7 +65,7 @@ const FOLDER = process.platform === "linux" ? "/proc/self/fd" : "/dev/fd";
  * The descriptors that are open.
  *
  * @param options.many whether there are so many that the event loop should not wait for the list.
- * @param options.limit {@link descriptorLimit} as it was when there were some left to read it with.
+ * @param options.limit {@link descriptorLimit} as it was when there were some left to read it with; 0 for an empty list where there is none.
  */
 export async function openDescriptors({ many, limit }: { many: boolean; limit: number }) {
   try {
