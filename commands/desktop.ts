@@ -3,6 +3,7 @@ import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
 import { waitImageGone } from "../src/host/desktop/images/operations";
+import { allowDesktop } from "../src/host/desktop/operations/allow";
 import { hotkey, pressKey, releaseKey, typeKey, writeText } from "../src/host/desktop/operations/keyboard";
 import { getPixel, waitPixel, waitStill } from "../src/host/desktop/operations/pixels";
 import {
@@ -41,8 +42,18 @@ const rowOf = ({ hwnd, title, x, y, width, height, process, state, focused }: Ro
   title,
 ];
 
+const ALLOWED = {
+  not_needed: "nobody has to allow svc this desktop",
+  kept: "svc may use this desktop from now on",
+  held: "svc may use this desktop until its server ends: the portal here remembers nothing (xdg-desktop-portal 1.18 does)",
+} as const;
+
 export default {
   verbs: {
+    allow: view(allowDesktop, {
+      text: ({ allowed }) => ALLOWED[allowed],
+      examples: [["$0 desktop allow", "Typed at the screen: say yes in the dialog that opens"]],
+    }),
     "set-mouse-position": view(setMousePosition, {
       positionals: ["x", "y"],
       examples: [["$0 desktop set-mouse-position 640 400", "Move the pointer"]],

@@ -47,6 +47,7 @@ import { operations as elements } from "./host/desktop/elements/operations";
 import { operations as snapshots } from "./host/desktop/elements/snapshot-operations";
 import { eventTypes as programEvents } from "./host/desktop/events";
 import { operations as seeing } from "./host/desktop/images/operations";
+import { operations as allow } from "./host/desktop/operations/allow";
 import { operations as clipboard } from "./host/desktop/operations/clipboard";
 import { operations as data } from "./host/desktop/operations/data";
 import { operations as desktop } from "./host/desktop/operations/input";
@@ -149,6 +150,7 @@ const all = [
   ...seeing,
   ...pixels,
   ...clipboard,
+  ...allow,
   ...programs,
   ...text,
   ...data,

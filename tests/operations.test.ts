@@ -272,6 +272,7 @@ const DECIDED = {
   "desk.show": "read reads",
   "desktop.a11y_click": "operate",
   "desktop.act": "operate",
+  "desktop.allow": "admin",
   "desktop.assert_image": "screen reads reveals",
   "desktop.click_element": "operate",
   "desktop.click_mouse": "operate",

@@ -2,7 +2,7 @@
  * The messages of Wayland's protocols that svc speaks, from the XML texts in `protocols`: `src/host/desktop/wayland/protocol.ts`.
  *
  * The texts are those of Debian's packages, word for word, each with its licence: libwayland-dev 1.21.0, wayland-protocols 1.31
- * and the sources of wlroots 0.15.1.
+ * and the sources of wlroots 0.15.1; but for ext-image-copy-capture-v1.xml, which says where it is from.
  */
 import { join } from "node:path";
 import { DOMParser, type Element } from "@xmldom/xmldom";
@@ -19,6 +19,11 @@ const USED: Readonly<Record<string, readonly string[]>> = {
   ],
   "xdg-output-unstable-v1.xml": ["zxdg_output_manager_v1", "zxdg_output_v1"],
   "wlr-screencopy-unstable-v1.xml": ["zwlr_screencopy_manager_v1", "zwlr_screencopy_frame_v1"],
+  "ext-image-copy-capture-v1.xml": [
+    ...["ext_image_capture_source_v1", "ext_output_image_capture_source_manager_v1"],
+    ...["ext_image_copy_capture_manager_v1", "ext_image_copy_capture_session_v1"],
+    "ext_image_copy_capture_frame_v1",
+  ],
   "wlr-virtual-pointer-unstable-v1.xml": ["zwlr_virtual_pointer_manager_v1", "zwlr_virtual_pointer_v1"],
   "virtual-keyboard-unstable-v1.xml": ["zwp_virtual_keyboard_manager_v1", "zwp_virtual_keyboard_v1"],
   "wlr-data-control-unstable-v1.xml": [

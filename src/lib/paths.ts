@@ -68,6 +68,19 @@ const standbyFiles = (configDir: string) => ({
   takenOver: join(configDir, "taken_over.json"),
 });
 
+/** What the desktop is seen and used with. */
+const desktopFiles = (configDir: string) => ({
+  /** Pictures to look for on the screen. */
+  images: join(configDir, "images"),
+  /** What the reader of text must know of languages. */
+  ocr: join(configDir, "ocr"),
+  inputLock: join(configDir, "run", "input.lock"),
+  /** What restores the yes of a person who has let svc use the desktop. */
+  portalToken: join(configDir, "portal_token"),
+  /** The tokens whose viewers of the screen need no approval. */
+  trustedViewers: join(configDir, "trusted_viewers.json"),
+});
+
 /** The files of `{config_dir}`. */
 export const configFiles = (configDir: string) => ({
   /** Which svc may use the folder (`format.ts`). */
@@ -171,17 +184,11 @@ export const configFiles = (configDir: string) => ({
   /** What the screen has shown for the last while, and the key to it: it leaves the folder with no bundle. */
   blackBox: join(configDir, "black-box"),
   blackBoxKey: join(configDir, "black_box_key"),
+  ...desktopFiles(configDir),
   /** In a folder of its own: the processes of sessions write there. */
   inboxIndex: join(configDir, "inbox-index", "inbox.db"),
   /** Where folders of format 1 have it. */
   formerInboxIndex: join(configDir, "sync", "inbox.db"),
-  /** Pictures to look for on the screen. */
-  images: join(configDir, "images"),
-  /** What the reader of text must know of languages. */
-  ocr: join(configDir, "ocr"),
-  inputLock: join(configDir, "run", "input.lock"),
-  /** The tokens whose viewers of the screen need no approval. */
-  trustedViewers: join(configDir, "trusted_viewers.json"),
 });
 
 /** Whether somebody has an address book here, in whichever file. */

@@ -293,6 +293,7 @@ const OTHERS = [
   "token_use.json",
   "ended_tokens.json",
   "ice.json",
+  "portal_token",
   "audit.db",
 ];
 

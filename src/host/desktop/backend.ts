@@ -1,6 +1,6 @@
 /**
- * What a platform does for the desktop: one shape, implemented for X11 (`x11/`), Wayland (`wayland/`), GNOME (`gnome/`), and macOS and
- * Windows (`native/`).
+ * What a platform does for the desktop: one shape, implemented for X11 (`x11/`), Wayland (`wayland/`), GNOME (`gnome/`), KDE
+ * (`portal/`), and macOS and Windows (`native/`).
  *
  * A backend lives in the child process and gets one call at a time.
  */
@@ -102,6 +102,12 @@ export interface Session {
 /** Every method throws Failure; `unavailable` when the display or the platform cannot do it. */
 export interface Backend extends Devices {
   session(): Promise<Session>;
+  /**
+   * Has the system ask whoever sits at the screen to let svc use the desktop, unless that is allowed; absent where nobody has to.
+   *
+   * @param ms for how long. @returns whether the yes is kept beyond this process. @throws `unavailable` where they do not, `timeout`.
+   */
+  allow?(ms: number): Promise<boolean>;
   /** What all monitors cover together. Its corner is not 0, 0 when one lies left of the main one, or above it. */
   desktop(): Promise<Region>;
   /** The regions of the monitors, at least one, in the system's order. */
@@ -155,16 +161,40 @@ export interface BackendEvents {
 }
 
 /** What the child process reports to its parent. */
-export type DesktopEvents = Pick<BackendEvents, "clipboard"> & ViewerEvents & FilmEvents;
+export interface DesktopEvents extends Pick<BackendEvents, "clipboard">, ViewerEvents, FilmEvents {
+  /**
+   * What is known of the yes of a person (`PortalPermission`).
+   *
+   * @param token what restores it; null where there is nothing. @param isHeld whether it is lost with the child.
+   */
+  permission(token: string | null, isHeld: boolean): void;
+}
+
+export const YESES = ["not_needed", "kept", "held"] as const;
+
+/** What there is of the yes of a person: none is needed, it is kept, or it holds for as long as the child does. */
+export type Yes = (typeof YESES)[number];
 
 /** The calls that the child process (`worker-child.ts`) answers: most are the backend's own. */
 export interface DesktopCalls
   extends Omit<
       Backend,
-      "desktop" | "capture" | "windows" | "pointed" | "close" | "watch" | "watchWindows" | keyof Devices
+      | "allow"
+      | "desktop"
+      | "capture"
+      | "windows"
+      | "pointed"
+      | "close"
+      | "watch"
+      | "watchWindows"
+      | keyof Devices
     >,
     SeeingCalls,
     ViewerCalls {
+  /** The first call of a child that is to know a token: as the parent has it on disk. */
+  permit(token: string): Promise<void>;
+  /** As {@link Backend.allow}. Other calls do not wait for it. */
+  allow(ms: number): Promise<Yes>;
   /** Of all monitors together. */
   screenSize(): Promise<Size>;
   /** @param file where to write the PNG; null to have it in the answer. */

@@ -80,7 +80,9 @@ export function createDesktop(options: DesktopOptions): Desktop {
   const looker = createWorker({ ...options, isCutOff: true }, () => true, new Set());
   const call = (method: string, args: readonly unknown[]) => {
     const isAside =
-      LONG_LOOKS.has(method) && args.some((arg) => arg instanceof Requester && arg.user !== null);
+      LONG_LOOKS.has(method) &&
+      !worker.holdsPermission() &&
+      args.some((arg) => arg instanceof Requester && arg.user !== null);
     return (isAside ? looker : worker).call(method, args);
   };
   const calls = remote<Calls>(call);

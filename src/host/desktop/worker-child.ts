@@ -9,9 +9,10 @@ import { confineLightly } from "../../lib/confine";
 import { resolvesWithin } from "../../lib/deadline";
 import { noScreen } from "../../lib/errors";
 import { lowerPriority } from "../../lib/priority";
-import type { Backend, BackendEvents, DesktopCalls, DesktopEvents, Frame } from "./backend";
+import type { Backend, BackendEvents, DesktopCalls, DesktopEvents, Frame, Yes } from "./backend";
 import { type Region, sizeOf } from "./geometry";
 import { createLook } from "./images/look";
+import type { PortalPermission } from "./portal/session";
 import { PressedKeys } from "./pressed-keys";
 import { VIEWER_CALLS } from "./screen/calls";
 import type { Viewers } from "./screen/child/viewers";
@@ -30,13 +31,21 @@ export default async function desktopChild(): Promise<void> {
   let last: Promise<unknown> = Promise.resolve();
 
   let parent: DesktopEvents | undefined;
+  let token: string | null = null;
+  const permission: PortalPermission = {
+    token: () => token,
+    changed(now, isHeld) {
+      token = now;
+      parent?.permission(now, isHeld);
+    },
+  };
 
   const open = () => {
     const forget = () => {
       if (backend === opening) backend = undefined;
     };
     const events = { lost: forget, clipboard: (owned: boolean) => parent?.clipboard(owned) };
-    const opening = createBackend(events).then((made) => ({ ...made, ...pressed.track(made) }));
+    const opening = createBackend(events, permission).then((made) => ({ ...made, ...pressed.track(made) }));
     opening.catch(forget);
     backend = opening;
     return opening;
@@ -44,6 +53,14 @@ export default async function desktopChild(): Promise<void> {
   const use = () => backend ?? open();
   const own = {
     ...createLook(use),
+    async permit(known: string) {
+      token = known;
+    },
+    async allow(ms: number): Promise<Yes> {
+      const { allow } = await use();
+      if (!allow) return "not_needed";
+      return (await allow(ms)) ? "kept" : "held";
+    },
     screenSize: async () => sizeOf(await (await use()).desktop()),
     screenshot: async (frame: Frame, file: string | null) => takeScreenshot(await use(), frame, file),
     page: async (region: Region | undefined, options: PageOptions) =>
@@ -78,6 +95,8 @@ export default async function desktopChild(): Promise<void> {
   };
   const perform = async (method: string, args: readonly unknown[]) => {
     if (VIEWER_CALLS.has(method)) return performInTurn(method, args);
+    // Before those that follow it.
+    if (method === "permit") return invoke(own, method, args);
     await setVariables();
     return invoke(Object.hasOwn(own, method) ? own : await use(), method, args);
   };
@@ -97,7 +116,8 @@ export default async function desktopChild(): Promise<void> {
       parent = events;
       return remote((method, args) => {
         const performed = perform(method, args);
-        if (!VIEWER_CALLS.has(method)) last = performed;
+        // A person may take minutes.
+        if (!VIEWER_CALLS.has(method) && method !== "allow") last = performed;
         return performed;
       });
     },
@@ -106,8 +126,8 @@ export default async function desktopChild(): Promise<void> {
 }
 
 /** The one place where the platform is chosen. @throws an `unavailable` failure when there is no desktop. */
-async function createBackend(events: BackendEvents): Promise<Backend> {
-  if (process.platform === "linux") return (await import("./linux")).createLinuxBackend(events);
+async function createBackend(events: BackendEvents, permission: PortalPermission): Promise<Backend> {
+  if (process.platform === "linux") return (await import("./linux")).createLinuxBackend(events, permission);
   const { createNativeBackend } = await import("./native/backend");
   if (process.platform === "darwin") {
     return createNativeBackend((await import("./native/macos")).createMacos());

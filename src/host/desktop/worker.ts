@@ -13,8 +13,9 @@ import { cancelled } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { selfCommand } from "../../lib/self-command";
 import { createSlots, Requester } from "../../lib/slots";
-import { type DesktopCalls, type DesktopEvents, SYSTEMS, WINDOW_STATES } from "./backend";
+import { type DesktopCalls, type DesktopEvents, SYSTEMS, WINDOW_STATES, YESES } from "./backend";
 import { SEEING_ANSWERS } from "./images/answers";
+import { isToken, type KeptPermission } from "./kept-permission";
 import {
   LASTING_CALLS,
   VIEWER_ANSWERS,
@@ -31,6 +32,8 @@ export interface WorkerOptions {
   readonly command?: readonly string[];
   /** The child's environment (default: this process's). */
   readonly env?: NodeJS.ProcessEnv;
+  /** Where the yes of a person is kept (default: nowhere). */
+  readonly permission?: KeptPermission | undefined;
   /** The command line that runs `command` as the user of the desktop (default: that of this process). */
   as?(command: readonly string[]): readonly string[];
   /** How long a call may take once it is sent, the start of the child included, in milliseconds (default 10,000). */
@@ -74,6 +77,8 @@ const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
       system: v.picklist(SYSTEMS),
       ...{ name: v.string(), way: v.string(), lacks: v.array(v.string()) },
     }),
+    permit: NOTHING,
+    allow: v.picklist(YESES),
     screenSize: v.object(SIZE),
     monitors: v.array(REGION),
     pointer: POINT,
@@ -98,7 +103,11 @@ const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
     setClipboard: NOTHING,
     ...VIEWER_ANSWERS,
   },
-  events: { clipboard: v.strictTuple([v.boolean()]), ...VIEWER_EVENTS },
+  events: {
+    clipboard: v.strictTuple([v.boolean()]),
+    permission: v.strictTuple([v.nullable(v.pipe(v.string(), v.check(isToken))), v.boolean()]),
+    ...VIEWER_EVENTS,
+  },
 };
 
 const DEADLINE_MS = 10_000;
@@ -116,6 +125,8 @@ interface Worker {
   lift(): Promise<void>;
   /** The child's process id; null while there is none. */
   pid(): number | null;
+  /** Whether the yes of a person is lost with the child: no other process may use the desktop. */
+  holdsPermission(): boolean;
   /**
    * @param args the arguments of the method. A {@link Requester} among them stays here: it says in which order the call is
    *   made, and its signal cancels the call until it is sent. A call without one is made first, however many wait.
@@ -155,6 +166,7 @@ export function createWorker(
   let stopping = false;
   /** Whether the child hands the text of the clipboard to other programs: it is gone when the child ends. */
   let hasClipboard = false;
+  let holdsPermission = false;
   /** The calls that the child has not answered. */
   let running = 0;
   /** Those of them that may take as long as they like: a recording. */
@@ -169,16 +181,23 @@ export function createWorker(
     const exit = () => {
       if (child !== started) return;
       child = undefined;
-      hasClipboard = false;
+      [hasClipboard, holdsPermission] = [false, false];
       viewers.broke();
       viewers.lost("the desktop helper ended");
+    };
+    const permission = (token: string | null, isHeld: boolean) => {
+      holdsPermission = isHeld;
+      options.permission?.keep(token);
     };
     const filmFailed = (reason: string) => {
       viewers.forbidFilms();
       options.log.warn(`films are sent to viewers of the screen as single pictures from now on: ${reason}`);
     };
-    const started = startDesktopChild(options, { clipboard, filmFailed, ...viewers.events }, exit);
+    const started = startDesktopChild(options, { clipboard, permission, filmFailed, ...viewers.events }, exit);
     child = started;
+    const token = options.permission?.read() ?? null;
+    // Whatever is asked next fails with what happened to it.
+    if (token !== null) started.call("permit", [token]).catch(() => {});
     return started;
   };
   const leave = () => {
@@ -188,7 +207,7 @@ export function createWorker(
     child = undefined;
     viewers.lost("svc ends");
   };
-  const isIdle = () => running === 0 && mayLeave() && !hasClipboard && !viewers.some();
+  const isIdle = () => running === 0 && mayLeave() && !hasClipboard && !holdsPermission && !viewers.some();
   const leaveLater = () => {
     clearTimeout(idle);
     idle = setTimeout(() => (isIdle() ? leave() : leaveLater()), idleMs);
@@ -200,7 +219,8 @@ export function createWorker(
     running++;
     try {
       const isLasting = LASTING_CALLS.has(method);
-      const answer = (child ?? start()).call(method, args, isLasting ? undefined : deadlineMs);
+      const isUnlimited = isLasting || method === "allow";
+      const answer = (child ?? start()).call(method, args, isUnlimited ? undefined : deadlineMs);
       if (isLasting) lasting.add(answer);
       return await answer.finally(() => lasting.delete(answer));
     } finally {
@@ -213,10 +233,13 @@ export function createWorker(
   return {
     lift: viewers.lift,
     pid: () => child?.pid ?? null,
+    holdsPermission: () => holdsPermission,
     async call(method, args) {
       const requester = args.find((arg) => arg instanceof Requester);
       const sent = args.filter((arg) => arg !== requester);
       if (VIEWER_CALLS.has(method)) return viewers.call(method, sent, child !== undefined);
+      // It waits for a person, and nobody waits for it.
+      if (method === "allow") return send(method, sent);
       const work = () => {
         const sending = send(method, sent);
         const called = isCutOff ? cutOff(sending, requester?.signal, () => child?.kill()) : sending;

@@ -73,6 +73,7 @@ export const WITHHELD: ReadonlySet<PropertyKey> = new Set([
   ...(["stop", "keepPressed", "signature", "record", "stopRecording"] as const),
   ...(["keepBlackBox", "stopBlackBox", "blackBoxState", "filmEncoder"] as const),
   ...(["openViewer", "controlViewer", "closeViewer", "nameScreen"] as const),
+  ...(["permit", "allow"] as const),
 ] satisfies Array<keyof Desktop>);
 
 /** `desktop`, whose acts pass the gate. */

@@ -127,7 +127,7 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
     if (!options.screen) throw forbidden("the live screen is off here (svc serve --no-screen)");
     return shared.service.desktop(name);
   };
-  const createOn = async (how: Pick<DesktopOptions, "lockFile" | "place" | "env" | "as">) => {
+  const createOn = async (how: Pick<DesktopOptions, "lockFile" | "place" | "env" | "as" | "permission">) => {
     const { createDesktop } = await import("../../host/desktop/desktop");
     const desktop = createDesktop({ ...how, imagesFolder: files.images, ocrFolder: files.ocr, log });
     const { createViewerSamples } = await import("../viewer-samples");
@@ -136,7 +136,9 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
   };
   const ofHost = stoppable(async () => {
     const place = shared.isBeside ? (await import("../input-place")).createAskPlace(shared) : undefined;
-    return createOn({ lockFile: files.inputLock, place });
+    const { createKeptPermission } = await import("../../host/desktop/kept-permission");
+    const permission = createKeptPermission(files.portalToken, log);
+    return createOn({ lockFile: files.inputLock, place, permission });
   });
   // Its temporary files are svc's, and not of the desktop's programs.
   const createIn: CreateDesktopOn = ({ env, as }, lockFile) =>

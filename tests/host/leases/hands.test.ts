@@ -65,6 +65,7 @@ test("each method of a desktop acts through the gate, only looks, or is withheld
   type Own = "inputLock" | "elements" | "turnsOf" | "stop";
   type Acts = "move" | "click" | "scroll" | "strike" | "type" | "liftAll" | "focus" | "place" | "request";
   type Withheld = "openViewer" | "controlViewer" | "closeViewer" | "nameScreen" | "keepPressed";
+  type Permission = "permit" | "allow";
   type Filmed =
     | "signature"
     | "record"
@@ -73,7 +74,7 @@ test("each method of a desktop acts through the gate, only looks, or is withheld
     | "stopBlackBox"
     | "blackBoxState"
     | "filmEncoder";
-  type Rest = Exclude<keyof Desktop, Looks | Own | Acts | "setClipboard" | Withheld | Filmed>;
+  type Rest = Exclude<keyof Desktop, Looks | Own | Acts | "setClipboard" | Withheld | Permission | Filmed>;
   type Seen =
     | "survey"
     | "find"

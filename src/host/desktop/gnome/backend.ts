@@ -4,21 +4,21 @@
  *
  * GNOME lists and places its windows for no other program: that fails, and says so.
  */
-import { messageOf, unavailable } from "../../../lib/errors";
+import { unavailable } from "../../../lib/errors";
 import { once } from "../../../lib/once";
 import type { Backend, BackendEvents } from "../backend";
+import { openSessionBus, type SessionBus } from "../remote/dbus";
+import { createRemoteKeyboard } from "../remote/keyboard";
+import { openPipeWire } from "../remote/pipewire";
+import { createRemotePointer } from "../remote/pointer";
+import { createRemoteScreen, pictureProblem } from "../remote/screen";
+import { watchRemote } from "../remote/watch";
 import type { WaylandConnection } from "../wayland/connection";
 import { createOutputs } from "../wayland/outputs";
 import { outputsOn } from "../wayland/screen";
 import { openSeat } from "../wayland/seat";
 import { createGnomeClipboard } from "./clipboard";
-import { openSessionBus, type SessionBus } from "./dbus";
-import { createGnomeKeyboard } from "./keyboard";
-import { openPipeWire } from "./pipewire";
-import { createGnomePointer } from "./pointer";
-import { createGnomeScreen } from "./screen";
 import { createGnomeSession, MUTTER } from "./session";
-import { watchGnome } from "./watch";
 
 /** Mutter on the session bus. */
 export interface MutterOnBus {
@@ -63,17 +63,17 @@ export async function createGnomeBackend(
   const list = () => outputsOn(connection, outputs);
   const seat = once(() => openSeat(connection));
   const session = await createGnomeSession(bus, owner, list);
-  const screen = createGnomeScreen(session, list, openPipeWire);
+  const screen = createRemoteScreen(session, list, openPipeWire);
   const clipboardListeners = new Set<() => void>();
   const { follow, ...clipboard } = createGnomeClipboard(session, owns, clipboardListeners);
-  const { lift: liftKeys, ...keyboard } = createGnomeKeyboard(session, connection, seat);
-  const { lift: liftButtons, ...pointer } = createGnomePointer({
+  const { lift: liftKeys, ...keyboard } = createRemoteKeyboard(session, connection, seat);
+  const { lift: liftButtons, ...pointer } = createRemotePointer({
     ...{ session, seat, outputs: list, settled: connection.roundTrip, seen: screen.pointer },
   });
   return {
     async session() {
       const { castProblem } = await session.use();
-      const pictures = castProblem ?? (await problemOf(screen.monitors, screen.capture));
+      const pictures = castProblem ?? (await pictureProblem(screen));
       const lacks = [...(pictures === undefined ? [] : [`pictures (${pictures})`]), NO_WINDOWS];
       return { system: "wayland", name: connection.compositor, way: "Mutter's remote desktop", lacks };
     },
@@ -94,7 +94,7 @@ export async function createGnomeBackend(
     },
     watch(events) {
       follow();
-      return watchGnome({ screen, outputs, pointer: pointer.pointer, clipboardListeners }, events);
+      return watchRemote({ screen, outputs, pointer: pointer.pointer, clipboardListeners }, events);
     },
     async close() {
       screen.close();
@@ -103,18 +103,4 @@ export async function createGnomeBackend(
       connection.close();
     },
   };
-}
-
-/** Why there are no pictures; undefined where there are. */
-async function problemOf(
-  monitors: Backend["monitors"],
-  capture: Backend["capture"],
-): Promise<string | undefined> {
-  try {
-    const [first] = await monitors();
-    if (first) await capture({ x1: first.x1, y1: first.y1, x2: first.x1 + 1, y2: first.y1 + 1 });
-    return undefined;
-  } catch (error) {
-    return messageOf(error);
-  }
 }

@@ -7,9 +7,9 @@ import { closeSync } from "node:fs";
 import { sleep } from "../../../lib/deadline";
 import { notFound } from "../../../lib/errors";
 import type { Backend } from "../backend";
+import { isRefusal } from "../remote/dbus";
+import type { Received } from "../remote/dbus-wire";
 import { handText, readText, TEXT_FORMS } from "../wayland/pipes";
-import { isRefusal } from "./dbus";
-import type { Received } from "./dbus-wire";
 import type { GnomeSession, OpenSession } from "./session";
 
 /** What Mutter says while somebody reads; for how long that is waited for, and how often it is tried, in milliseconds. */

@@ -3,10 +3,10 @@
  * org.gnome.Mutter.ScreenCast on the session bus). Nobody is asked.
  */
 import { messageOf, unavailable } from "../../../lib/errors";
-import { once } from "../../../lib/once";
+import type { Method, SessionBus } from "../remote/dbus";
+import type { BusMessage, Received, Sent } from "../remote/dbus-wire";
+import type { OpenRemote, RemoteSession, Stream } from "../remote/session";
 import type { Output } from "../wayland/outputs";
-import type { Method, SessionBus } from "./dbus";
-import type { BusMessage, Received, Sent } from "./dbus-wire";
 
 const REMOTE = "org.gnome.Mutter.RemoteDesktop";
 const CAST = "org.gnome.Mutter.ScreenCast";
@@ -24,19 +24,16 @@ const PICTURES_AGAIN_MS = 2_000;
 /** The name on the bus by which Mutter is found. */
 export const MUTTER = REMOTE;
 
+/** `linux/input-event-codes.h`: a code that is no key. Mutter makes the keyboard for it, and strikes nothing. */
+const KEY_RESERVED = 0;
+
 /** What Mutter shows of one monitor. */
-export interface Stream {
+interface MutterStream extends Stream {
   readonly path: string;
-  /** The node of PipeWire that its pictures come from. */
-  readonly node: Promise<number>;
 }
 
 /** A session that is open. */
-export interface OpenSession {
-  /** By the names of the monitors. */
-  readonly streams: ReadonlyMap<string, Stream>;
-  /** Why there are no streams; undefined where there are. */
-  readonly castProblem: string | undefined;
+export interface OpenSession extends OpenRemote {
   /** Calls a method of `org.gnome.Mutter.RemoteDesktop.Session`. */
   tell(member: string, signature?: string, values?: readonly Sent[]): Promise<readonly Received[]>;
   /** Calls one that answers with a descriptor, which is the caller's to close. @throws `unavailable` for any other answer. */
@@ -46,16 +43,13 @@ export interface OpenSession {
 /** One that this process has made. */
 interface Made extends OpenSession {
   readonly path: string;
+  readonly streams: ReadonlyMap<string, MutterStream>;
 }
 
-/** The session with Mutter: it is opened when it is first used, and again when it was closed or monitors have changed. */
-export interface GnomeSession {
-  /** @param forPictures one that has none is opened anew where Mutter gives pictures by now. */
-  use(forPictures?: boolean): Promise<OpenSession>;
+/** The session with Mutter. */
+export interface GnomeSession extends RemoteSession<OpenSession> {
   /** Each is called with the signals of `org.gnome.Mutter.RemoteDesktop.Session`. */
   readonly signalListeners: Set<(member: string, body: readonly Received[]) => void>;
-  /** Each is called when an open session has ended: keys and the clipboard are nobody's then. */
-  readonly endListeners: Set<() => void>;
   close(): Promise<void>;
 }
 
@@ -72,7 +66,7 @@ export async function createGnomeSession(
   let opened: { readonly layout: string; readonly session: Made } | undefined;
   /** When pictures may be tried again, by performance.now(). */
   let again = 0;
-  const forget = (streams: OpenSession["streams"]) => {
+  const forget = (streams: Made["streams"]) => {
     for (const { path } of streams.values()) nodes.delete(path);
   };
   const ended = () => {
@@ -89,7 +83,7 @@ export async function createGnomeSession(
   };
   await bus.follow(owner, signal);
 
-  const record = async (cast: string, { name }: Output): Promise<readonly [string, Stream]> => {
+  const record = async (cast: string, { name }: Output): Promise<readonly [string, MutterStream]> => {
     const options: Sent = [["cursor-mode", { signature: "u", value: CURSOR_BESIDE }]];
     const method = { path: cast, face: CAST_SESSION, member: "RecordMonitor" };
     const [path] = await bus.call(owner, method, "sa{sv}", [name, options]);
@@ -99,7 +93,7 @@ export async function createGnomeSession(
   const create = async (isCast: boolean, outputs: readonly Output[]): Promise<Made> => {
     const [path = ""] = await bus.call(owner, { ...REMOTE_ROOT, member: "CreateSession" });
     const at = { path: String(path), face: REMOTE_SESSION };
-    const streams = new Map<string, Stream>();
+    const streams = new Map<string, MutterStream>();
     try {
       if (isCast) {
         const get = { path: at.path, face: PROPERTIES, member: "Get" };
@@ -116,7 +110,7 @@ export async function createGnomeSession(
       await stop(bus, owner, at.path);
       throw error;
     }
-    return { path: at.path, streams, castProblem: undefined, ...callsOn(bus, owner, at) };
+    return { path: at.path, streams, castProblem: undefined, ...callsOn(bus, owner, at, streams) };
   };
   const open = async (outputs: readonly Output[]): Promise<Made> => {
     try {
@@ -154,6 +148,7 @@ export async function createGnomeSession(
     return made;
   };
   return {
+    who: "GNOME",
     use(forPictures = false) {
       const using = last.then(() => use(forPictures));
       last = using.catch(() => {});
@@ -174,26 +169,28 @@ function callsOn(
   bus: SessionBus,
   owner: string,
   at: Pick<Method, "path" | "face">,
-): Pick<OpenSession, "tell" | "descriptor"> {
+  streams: Made["streams"],
+): Omit<OpenSession, "streams" | "castProblem"> {
+  const tell: OpenSession["tell"] = (member, ...asked) => bus.call(owner, { ...at, member }, ...asked);
   return {
-    tell: (member, ...asked) => bus.call(owner, { ...at, member }, ...asked),
+    tell,
     descriptor: (member, ...asked) => bus.descriptor(owner, { ...at, member }, ...asked),
+    wake: (device) =>
+      device === "pointer"
+        ? tell("NotifyPointerMotionRelative", "dd", [0, 0])
+        : tell("NotifyKeyboardKeycode", "ub", [KEY_RESERVED, true]),
+    point({ name, scale }, x, y) {
+      const path = streams.get(name)?.path ?? "";
+      return tell("NotifyPointerMotionAbsolute", "sdd", [path, x * scale, y * scale]);
+    },
+    button: (code, isDown) => tell("NotifyPointerButton", "ib", [code, isDown]),
+    turn: (axis, steps) => tell("NotifyPointerAxisDiscrete", "ui", [axis, steps]),
+    keysym: (keysym, isDown) => tell("NotifyKeyboardKeysym", "ub", [keysym, isDown]),
+    pipewire: async () => undefined,
   };
 }
 
 /** Ends a session of Mutter. Never throws. */
 async function stop(bus: SessionBus, owner: string, path: string): Promise<void> {
   await bus.call(owner, { path, face: REMOTE_SESSION, member: "Stop" }).catch(() => {});
-}
-
-/** A function that calls `make` once for each session that is opened, and resolves when that is done. */
-export function oncePerSession(
-  { endListeners }: GnomeSession,
-  make: () => Promise<void>,
-): () => Promise<void> {
-  let made = once(make);
-  endListeners.add(() => {
-    made = once(make);
-  });
-  return () => made();
 }

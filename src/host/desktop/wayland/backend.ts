@@ -5,7 +5,8 @@
  */
 import { once } from "../../../lib/once";
 import type { Backend, BackendEvents } from "../backend";
-import { createClipboard } from "./clipboard";
+import { CAPTURE_PROTOCOLS } from "./capture";
+import { CLIPBOARD_PROTOCOLS, createClipboard } from "./clipboard";
 import type { WaylandConnection } from "./connection";
 import { createKeyboard } from "./keyboard";
 import { createOutputs } from "./outputs";
@@ -19,10 +20,10 @@ import { watchWayland } from "./watch";
 
 /** What svc does by which protocols, one of which a compositor has to offer. */
 const PARTS: ReadonlyArray<readonly [what: string, ...protocols: string[]]> = [
-  ["pictures", "zwlr_screencopy_manager_v1"],
+  ["pictures", CAPTURE_PROTOCOLS[0], "zwlr_screencopy_manager_v1"],
   ["the pointer", "zwlr_virtual_pointer_manager_v1"],
   ["keys", "zwp_virtual_keyboard_manager_v1"],
-  ["the clipboard", "ext_data_control_manager_v1", "zwlr_data_control_manager_v1"],
+  ["the clipboard", ...CLIPBOARD_PROTOCOLS],
   ["windows", "zwlr_foreign_toplevel_manager_v1"],
 ];
 
@@ -35,14 +36,21 @@ function lacking(globals: ReadonlyArray<{ readonly interface: string }>, listsWi
   });
 }
 
-/** Whether a compositor offers any of them. */
-export const hasOwnProtocols = (connection: WaylandConnection): boolean =>
-  lacking(connection.globals(), false).length < PARTS.length;
+/** The parts by which a desktop is seen and used: KWin has a clipboard for programs, and keeps these from them. */
+const OWN = PARTS.slice(0, 3).flatMap(([, ...protocols]) => protocols);
 
-/** @param events.clipboard gets whether this process hands the text of the clipboard to others. */
+/** Whether a compositor lets programs see or use the desktop by protocols of Wayland. */
+export const hasOwnProtocols = (connection: WaylandConnection): boolean =>
+  connection.globals().some((global) => OWN.includes(global.interface));
+
+/**
+ * @param events.clipboard gets whether this process hands the text of the clipboard to others.
+ * @param otherWay why there is no other way either, in words; undefined where none was looked for.
+ */
 export async function createWaylandBackend(
   connection: WaylandConnection,
   { clipboard: owns }: Pick<BackendEvents, "clipboard">,
+  otherWay?: string,
 ): Promise<Backend> {
   const outputs = await createOutputs(connection);
   const seat = once(() => openSeat(connection));
@@ -60,7 +68,10 @@ export async function createWaylandBackend(
       system: "wayland",
       name: connection.compositor,
       way: "the protocols of wlroots",
-      lacks: lacking(connection.globals(), sway !== undefined),
+      lacks: [
+        ...lacking(connection.globals(), sway !== undefined),
+        ...(otherWay === undefined ? [] : [`portal (${otherWay})`]),
+      ],
     }),
     ...createScreen(connection, outputs),
     ...pointer,

@@ -3,7 +3,7 @@
  */
 import type { Size } from "../geometry";
 import type { Rect } from "../screen/child/frame";
-import type { OutputPicture } from "./frames";
+import type { OutputPicture } from "./picture-buffer";
 
 /** A picture of the desktop: pixels whose lowest byte is blue. */
 export interface Canvas extends Size {
@@ -53,15 +53,41 @@ export function blit(
 const swapped = (pixel: number) => (pixel & 0xff00ff00) | ((pixel & 0xff) << 16) | ((pixel >> 16) & 0xff);
 
 /**
- * Where in memory the pixel is that is shown in column 0 of row 0, and how far the next column and row are.
+ * Where in memory what is shown of a picture lies.
  *
+ * @param part of what is shown, in pixels. @param transform that of the picture, which is not upside down.
+ */
+export function inMemory(picture: Size, transform: number, part: Rect): Rect {
+  const [x, y, columnX, columnY, rowX, rowY] = wayOf(picture, transform);
+  const at = (column: number, row: number) =>
+    [x + column * columnX + row * rowX, y + column * columnY + row * rowY] as const;
+  const [one, other] = [at(part.x, part.y), at(part.x + part.width - 1, part.y + part.height - 1)];
+  return {
+    x: Math.min(one[0], other[0]),
+    y: Math.min(one[1], other[1]),
+    width: Math.abs(one[0] - other[0]) + 1,
+    height: Math.abs(one[1] - other[1]) + 1,
+  };
+}
+
+/** Where in memory the pixel is that is shown in column 0 of row 0, and how far the next column and row are. */
+function stepsOf({ width, height, stride, isUpsideDown }: OutputPicture, transform: number) {
+  const [x, y, columnX, columnY, rowX, rowY] = wayOf({ width, height }, transform);
+  const down = isUpsideDown ? -stride : stride;
+  const first = isUpsideDown ? (height - 1) * stride : 0;
+  return { base: first + x + y * down, perColumn: columnX + columnY * down, perRow: rowX + rowY * down };
+}
+
+/** Column 0 of row 0, the step of a column, and that of a row: each as column and row in memory. */
+type Way = readonly [x: number, y: number, columnX: number, columnY: number, rowX: number, rowY: number];
+
+/**
  * A compositor draws what is shown at x, y of an output that is turned by 90° at y, width - 1 - x, and so on
  * (`wlr_box_transform` of wlroots, with the inverse of the transform).
  */
-function stepsOf({ width, height, stride, isUpsideDown }: OutputPicture, transform: number) {
+function wayOf({ width, height }: Size, transform: number): Way {
   const [lastColumn, lastRow] = [width - 1, height - 1];
-  /** Column 0 of row 0, the step of a column, and that of a row: each as column and row in memory. */
-  const ways: ReadonlyArray<readonly [number, number, number, number, number, number]> = [
+  const ways: readonly Way[] = [
     [0, 0, 1, 0, 0, 1],
     [0, lastRow, 0, -1, 1, 0],
     [lastColumn, lastRow, -1, 0, 0, -1],
@@ -71,8 +97,5 @@ function stepsOf({ width, height, stride, isUpsideDown }: OutputPicture, transfo
     [0, lastRow, 1, 0, 0, -1],
     [lastColumn, lastRow, 0, -1, -1, 0],
   ];
-  const [x, y, columnX, columnY, rowX, rowY] = ways[transform] ?? [0, 0, 1, 0, 0, 1];
-  const down = isUpsideDown ? -stride : stride;
-  const first = isUpsideDown ? lastRow * stride : 0;
-  return { base: first + x + y * down, perColumn: columnX + columnY * down, perRow: rowX + rowY * down };
+  return ways[transform] ?? [0, 0, 1, 0, 0, 1];
 }

@@ -16,6 +16,8 @@ import { openPipe } from "./socket";
 const MANAGER = "zwlr_data_control_manager_v1";
 /** Its successor in wayland-protocols, with the same messages. */
 const SUCCESSOR = "ext_data_control_manager_v1";
+/** The protocols of which a compositor has to offer one. */
+export const CLIPBOARD_PROTOCOLS: readonly string[] = [SUCCESSOR, MANAGER];
 /** How many forms of an offer are known. */
 const MAX_FORMS = 200;
 

@@ -204,6 +204,61 @@ export const PROTOCOL = {
       ["buffer_done"],
     ],
   },
+  ext_image_capture_source_v1: {
+    version: 1,
+    requests: [
+      ["destroy"],
+    ],
+    events: [],
+  },
+  ext_output_image_capture_source_manager_v1: {
+    version: 1,
+    requests: [
+      ["create_source","new_id ext_image_capture_source_v1","object"],
+      ["destroy"],
+    ],
+    events: [],
+  },
+  ext_image_copy_capture_manager_v1: {
+    version: 1,
+    requests: [
+      ["create_session","new_id ext_image_copy_capture_session_v1","object","uint"],
+      ["create_pointer_cursor_session","new_id ext_image_copy_capture_cursor_session_v1","object","object"],
+      ["destroy"],
+    ],
+    events: [],
+  },
+  ext_image_copy_capture_session_v1: {
+    version: 1,
+    requests: [
+      ["create_frame","new_id ext_image_copy_capture_frame_v1"],
+      ["destroy"],
+    ],
+    events: [
+      ["buffer_size","uint","uint"],
+      ["shm_format","uint"],
+      ["dmabuf_device","array"],
+      ["dmabuf_format","uint","array"],
+      ["done"],
+      ["stopped"],
+    ],
+  },
+  ext_image_copy_capture_frame_v1: {
+    version: 1,
+    requests: [
+      ["destroy"],
+      ["attach_buffer","object"],
+      ["damage_buffer","int","int","int","int"],
+      ["capture"],
+    ],
+    events: [
+      ["transform","uint"],
+      ["damage","int","int","int","int"],
+      ["presentation_time","uint","uint","uint"],
+      ["ready"],
+      ["failed","uint"],
+    ],
+  },
   zwlr_virtual_pointer_manager_v1: {
     version: 2,
     requests: [

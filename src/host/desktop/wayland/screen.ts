@@ -7,8 +7,9 @@ import type { Backend, Picture } from "../backend";
 import { type Region, sizeOf } from "../geometry";
 import { blit, shownSize } from "./blit";
 import type { WaylandConnection } from "./connection";
-import { type OutputPicture, openFrames } from "./frames";
+import { openFrames } from "./frames";
 import { boundsOf, type Output, type Outputs } from "./outputs";
+import type { OutputPicture } from "./picture-buffer";
 
 /** The outputs. @throws `no_screen` where none is on. */
 export function outputsOn({ compositor }: WaylandConnection, outputs: Outputs): readonly Output[] {
@@ -31,7 +32,7 @@ export function createScreen(
       if (!shared) continue;
       const { x1, y1 } = output.region;
       const picture = await taker.take(output, moved(shared, -x1, -y1), false);
-      const { width } = shownSize(picture, output.transform);
+      const { width } = shownSize(picture, picture.transform ?? output.transform);
       // The next picture is taken into the same memory.
       parts.push({
         output,
@@ -68,7 +69,7 @@ export function joined(wanted: Region, parts: readonly Part[]): Picture {
   for (const { output, shared, picture } of parts) {
     blit(
       picture,
-      output.transform,
+      picture.transform ?? output.transform,
       { ...size, pixels },
       scaled(moved(shared, -wanted.x1, -wanted.y1), scale),
     );

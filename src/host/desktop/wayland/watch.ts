@@ -1,6 +1,6 @@
 /**
  * Watching the screen of a Wayland compositor: it gives the next picture of an output once something on it has changed, and says
- * where (wlr-screencopy with damage).
+ * where.
  */
 import type { Backend } from "../backend";
 import { sizeOf } from "../geometry";
@@ -8,8 +8,9 @@ import type { Rect } from "../screen/child/frame";
 import type { Watch, WatchEvents } from "../screen/child/watch";
 import { blit, type Canvas, shownSize } from "./blit";
 import type { WaylandConnection } from "./connection";
-import { type FrameTaker, type OutputPicture, openFrames } from "./frames";
+import { openFrames } from "./frames";
 import { boundsOf, type Output, type Outputs } from "./outputs";
+import type { FrameTaker, OutputPicture } from "./picture-buffer";
 import { moved, outputsOn, scaled } from "./screen";
 
 /** What of the desktop a watch needs. */
@@ -126,7 +127,7 @@ function keepAwake(connection: WaylandConnection): () => void {
 async function scaleOf(taker: FrameTaker, output: Output): Promise<number> {
   const picture = await taker.take(output, undefined, false);
   taker.close();
-  return shownSize(picture, output.transform).width / sizeOf(output.region).width;
+  return shownSize(picture, turnOf(output, picture)).width / sizeOf(output.region).width;
 }
 
 const canvasOf = ({ width, height }: Rect): Canvas => ({
@@ -135,17 +136,20 @@ const canvasOf = ({ width, height }: Rect): Canvas => ({
   pixels: new Int32Array(width * height),
 });
 
+const turnOf = (output: Output, picture: OutputPicture) => picture.transform ?? output.transform;
+
 const layoutOf = ({ name, region, transform }: Output) => [name, region, transform];
 
 function put({ output, place }: WatchedOutput, picture: OutputPicture, canvas: Canvas): Rect {
-  blit(picture, output.transform, canvas, place);
+  blit(picture, turnOf(output, picture), canvas, place);
   return place;
 }
 
 /** Only what has changed, where a pixel of the output is one of the picture. */
 function putDamage(one: WatchedOutput, picture: OutputPicture, canvas: Canvas): Rect[] {
   const { output, place } = one;
-  const isPlain = output.transform === 0 && picture.width === place.width && picture.height === place.height;
+  const isPlain =
+    turnOf(output, picture) === 0 && picture.width === place.width && picture.height === place.height;
   if (!isPlain) return [put(one, picture, canvas)];
   return picture.damage.map((rect) => {
     blit(picture, 0, canvas, place, rect);

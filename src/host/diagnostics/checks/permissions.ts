@@ -135,6 +135,11 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
       path: files.blackBoxKey,
       leaked: ["delete it and the folder black-box: what the screen has shown could be read"],
     },
+    {
+      name: "portal_token",
+      path: files.portalToken,
+      leaked: ["delete it, take svc's permission back in the settings of the desktop, and svc desktop allow"],
+    },
     { name: "join.db", path: files.joinStrings },
     { name: "tls/key.pem", path: files.tlsKey, leaked: ["svc tls renew --new-key --overlap 0"] },
     { name: "tls/next.json", path: files.tlsNext, leaked: ["svc tls renew --new-key --overlap 0, twice"] },

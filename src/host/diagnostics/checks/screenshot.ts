@@ -39,8 +39,13 @@ interface Session {
   readonly lacks: readonly string[];
 }
 
-/** What to do where a desktop keeps things from programs. */
-const WHAT_WORKS = ["what works where, and what each needs: svc help desktop"];
+const WHAT_WORKS = "what works where, and what each needs: svc help desktop";
+
+/** What to do where a desktop keeps things from programs: `lacks` says what, and the command by which a person allows it. */
+const adviceFor = (lacks: readonly string[]): readonly string[] =>
+  lacks.some((one) => one.includes("svc desktop allow"))
+    ? ["at the screen of this host: svc desktop allow", WHAT_WORKS]
+    : [WHAT_WORKS];
 
 type Picture = { readonly width: number; readonly height: number; readonly base64: string | null };
 
@@ -67,7 +72,7 @@ export const screenshot = check({
       if (lacks.some((one) => one.startsWith("pictures")))
         return failed(
           `${session}${way === "" ? "" : ","} offers no ${lacks.join(", no ")}`,
-          WHAT_WORKS,
+          adviceFor(lacks),
           extra,
         );
       const { width, height, base64 } = await desktop.screenshot({}, null, requester);
@@ -80,6 +85,6 @@ export const screenshot = check({
       const found = { ...extra, width, height, bytes, film_encoder: encoder };
       return lacks.length === 0
         ? fine(seen, found)
-        : warning(`${seen}; no ${lacks.join(", no ")}`, WHAT_WORKS, found);
+        : warning(`${seen}; no ${lacks.join(", no ")}`, adviceFor(lacks), found);
     }),
 });

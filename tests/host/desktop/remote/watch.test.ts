@@ -1,12 +1,18 @@
 /** Watching GNOME, and pictures of it, with a session and a PipeWire that are a test's own. */
 import { expect, test } from "bun:test";
-import type { PictureStream, PipeWire } from "../../../../src/host/desktop/gnome/pipewire";
-import { createGnomeScreen } from "../../../../src/host/desktop/gnome/screen";
-import type { GnomeSession } from "../../../../src/host/desktop/gnome/session";
-import { watchGnome } from "../../../../src/host/desktop/gnome/watch";
+import type { PictureStream, PipeWire } from "../../../../src/host/desktop/remote/pipewire";
+import { createRemoteScreen } from "../../../../src/host/desktop/remote/screen";
+import type { OpenRemote, RemoteSession } from "../../../../src/host/desktop/remote/session";
+import { watchRemote } from "../../../../src/host/desktop/remote/watch";
 import type { Output } from "../../../../src/host/desktop/wayland/outputs";
 
 const OUTPUT = { name: "one", region: { x1: 0, y1: 0, x2: 2, y2: 1 } } as Output;
+
+/** A session of GNOME, as far as its screen goes. */
+function sessionWith(streams: OpenRemote["streams"], endListeners: Set<() => void>): RemoteSession {
+  const opened = { streams, castProblem: undefined, pipewire: async () => undefined };
+  return { who: "GNOME", endListeners, use: async () => opened as unknown as OpenRemote };
+}
 
 /** Pictures of one node, of which there is one. */
 function streamOf(): PictureStream & { readonly isClosed: boolean } {
@@ -35,8 +41,8 @@ function streamOf(): PictureStream & { readonly isClosed: boolean } {
 test("where the picture of a monitor has nothing of the part that is wanted, that is said", async () => {
   const tall: Output = { ...OUTPUT, region: { x1: 0, y1: 0, x2: 2, y2: 10 } };
   const streams = new Map([["one", { path: "/one", node: Promise.resolve(7) }]]);
-  const session = { endListeners: new Set(), use: async () => ({ streams }) } as unknown as GnomeSession;
-  const screen = createGnomeScreen(
+  const session = sessionWith(streams, new Set());
+  const screen = createRemoteScreen(
     session,
     () => [tall],
     () => ({ stream: streamOf, step() {}, close() {} }),
@@ -50,7 +56,7 @@ test("where the picture of a monitor has nothing of the part that is wanted, tha
 test("where Mutter closes the session, who watches is told, and its pictures are closed; the next watch has a PipeWire of its own", async () => {
   const endListeners = new Set<() => void>();
   const streams = new Map([["one", { path: "/one", node: Promise.resolve(7) }]]);
-  const session = { endListeners, use: async () => ({ streams }) } as unknown as GnomeSession;
+  const session = sessionWith(streams, endListeners);
   const made: Array<ReturnType<typeof streamOf>> = [];
   let opened = 0;
   const openPipeWire = (): PipeWire => {
@@ -69,7 +75,7 @@ test("where Mutter closes the session, who watches is told, and its pictures are
       },
     };
   };
-  const screen = createGnomeScreen(session, () => [OUTPUT], openPipeWire);
+  const screen = createRemoteScreen(session, () => [OUTPUT], openPipeWire);
   const outputs = { list: () => [OUTPUT], listeners: new Set<() => void>() };
   const parts = {
     ...{ screen, outputs: outputs as never, clipboardListeners: new Set<() => void>() },
@@ -77,11 +83,11 @@ test("where Mutter closes the session, who watches is told, and its pictures are
   };
   const reasons: string[] = [];
   const events = { over: (why: string) => void reasons.push(why), damaged() {}, clipboard() {} } as never;
-  await watchGnome(parts, events);
+  await watchRemote(parts, events);
   for (const listener of endListeners) listener();
   expect(reasons).toEqual(["the session with GNOME has ended"]);
   expect(made.map(({ isClosed }) => isClosed)).toEqual([true]);
-  const again = await watchGnome(parts, events);
+  const again = await watchRemote(parts, events);
   expect(opened).toBe(2);
   again.close();
   expect(reasons).toHaveLength(1);

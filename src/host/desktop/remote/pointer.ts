@@ -1,5 +1,5 @@
 /**
- * The pointer of GNOME, through Mutter's remote desktop.
+ * The pointer of a session on the bus.
  */
 import { badInput, unavailable } from "../../../lib/errors";
 import type { Backend, Button, Direction, Target } from "../backend";
@@ -7,7 +7,7 @@ import { assertOn, type Point } from "../geometry";
 import type { Output } from "../wayland/outputs";
 import { boundsOf } from "../wayland/outputs";
 import type { Seat } from "../wayland/seat";
-import { type GnomeSession, oncePerSession } from "./session";
+import { oncePerSession, type RemoteSession } from "./session";
 
 /** `linux/input-event-codes.h`: BTN_LEFT, BTN_MIDDLE, BTN_RIGHT. */
 const BUTTONS: Record<Button, number> = { left: 0x110, right: 0x111, middle: 0x112 };
@@ -16,20 +16,20 @@ const RFB_BUTTONS: readonly Button[] = ["left", "middle", "right"];
 const RFB_WHEEL: readonly Direction[] = ["up", "down", "left", "right"];
 /** For how long pictures may still show the pointer where it was before, in milliseconds. */
 const BEHIND_MS = 500;
-/** The axis of `NotifyPointerAxisDiscrete`, and which way it goes. */
-const AXES: Record<Direction, readonly [axis: number, way: 1 | -1]> = {
+/** The axis of a wheel, and which way it goes. */
+const AXES: Record<Direction, readonly [axis: 0 | 1, way: 1 | -1]> = {
   ...{ up: [0, -1], down: [0, 1], left: [1, -1], right: [1, 1] },
 };
 
 /** The pointer. */
-export type GnomePointer = Pick<Backend, "pointer" | "move" | "click" | "scroll" | "point"> & {
+export type RemotePointer = Pick<Backend, "pointer" | "move" | "click" | "scroll" | "point"> & {
   /** Releases all buttons that are down. */
   lift(): Promise<void>;
 };
 
 /** What the pointer needs of the desktop. */
 interface PointerParts {
-  readonly session: GnomeSession;
+  readonly session: RemoteSession;
   readonly seat: () => Promise<Seat>;
   readonly outputs: () => readonly Output[];
   /** Resolves when the compositor has processed what was sent to it. */
@@ -38,33 +38,29 @@ interface PointerParts {
   readonly seen: () => Promise<Point | undefined>;
 }
 
-export function createGnomePointer(parts: PointerParts): GnomePointer {
+export function createRemotePointer(parts: PointerParts): RemotePointer {
   const { session, outputs } = parts;
   const down = new Set<Button>();
   /** Where it was put last, and when, by performance.now(). */
   let last: Point | undefined;
   let putAt = Number.NEGATIVE_INFINITY;
   session.endListeners.add(() => down.clear());
-  /** Mutter makes the pointer with the first event. Programs take notice of it first. */
+  /** Programs take notice of the pointer before its first event. */
   const ready = oncePerSession(session, async () => {
     const { adding } = await parts.seat();
-    const { tell } = await session.use();
-    await adding("pointer", () => tell("NotifyPointerMotionRelative", "dd", [0, 0]));
+    const { wake } = await session.use();
+    await adding("pointer", () => wake("pointer"));
   });
-  const tell = async (
-    member: string,
-    signature: string,
-    ...values: readonly (string | number | boolean)[]
-  ) => {
-    const { tell: ask } = await session.use();
+  const use = async () => {
+    const opened = await session.use();
     await ready();
-    await ask(member, signature, values);
+    return opened;
   };
   const pointer = async () => {
     if (performance.now() - putAt > BEHIND_MS) last = (await parts.seen()) ?? last;
     if (!last)
       throw unavailable(
-        "GNOME does not tell where the pointer is, until svc has moved it: give both x and y",
+        `${session.who} does not tell where the pointer is, until svc has moved it: give both x and y`,
       );
     return last;
   };
@@ -76,12 +72,12 @@ export function createGnomePointer(parts: PointerParts): GnomePointer {
     const output = all.find(isOn);
     if (!output) throw badInput(`x, y: expected a place on a monitor but found ${at.x}, ${at.y}`);
     const { streams, castProblem } = await session.use();
-    const stream = streams.get(output.name);
-    if (!stream)
-      throw unavailable(`the pointer cannot be moved: GNOME shows no monitor to programs (${castProblem})`);
-    const { region, scale } = output;
-    const [x, y] = [(at.x - region.x1) * scale, (at.y - region.y1) * scale];
-    await tell("NotifyPointerMotionAbsolute", "sdd", stream.path, x, y);
+    if (!streams.has(output.name))
+      throw unavailable(
+        `the pointer cannot be moved: ${session.who} does not show the monitor ${output.name} (${castProblem ?? "it is new"})`,
+      );
+    const { point } = await use();
+    await point(output, at.x - output.region.x1, at.y - output.region.y1);
     last = at;
     putAt = performance.now();
   };
@@ -94,13 +90,13 @@ export function createGnomePointer(parts: PointerParts): GnomePointer {
   const press = async (button: Button, isDown: boolean) => {
     // Mutter refuses a release of a button that is up.
     if (!isDown && !down.has(button)) return;
-    await tell("NotifyPointerButton", "ib", BUTTONS[button], isDown);
+    await (await use()).button(BUTTONS[button], isDown);
     if (isDown) down.add(button);
     else down.delete(button);
   };
   const turn = async (direction: Direction, steps: number) => {
     const [axis, way] = AXES[direction];
-    if (steps !== 0) await tell("NotifyPointerAxisDiscrete", "ui", axis, way * steps);
+    if (steps !== 0) await (await use()).turn(axis, way * steps);
   };
   const settledAt = async () => {
     await parts.settled();

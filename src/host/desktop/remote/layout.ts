@@ -1,7 +1,7 @@
 /**
- * What the keyboard layout of a GNOME session can type: Mutter looks a keysym up there, and leaves out what it does not find.
+ * What the keyboard layout of a session can type: the compositor looks a keysym up there, and leaves out what it does not find.
  *
- * The compositor hands its keymap to every client that asks for a keyboard; the host's xkbcommon, which Mutter itself is made of, reads it.
+ * It hands its keymap to every client that asks for a keyboard; the host's xkbcommon, which Mutter and KWin themselves are made of, reads it.
  */
 import { dlopen, ptr, read } from "bun:ffi";
 import { closeSync, readSync } from "node:fs";
@@ -14,7 +14,7 @@ const LIBRARY = "libxkbcommon.so.0";
 const TEXT_V1 = 1;
 /** The largest keymap, in bytes: the usual ones have some 60,000. */
 const MAX_KEYMAP = 4 * 1_048_576;
-/** Levels that Mutter presses modifiers for: none, Shift, and the third-level one. */
+/** Levels that Mutter and KWin press modifiers for: none, Shift, and the third-level one. */
 const REACHED_LEVELS = 3;
 /** How many keysyms a key may have on one level. */
 const MAX_SYMS = 16;
@@ -131,7 +131,7 @@ function reachedIn(
   const first = new Map<number, number>();
   const place = new BigUint64Array(1);
   const last = xkb.xkb_keymap_max_keycode(keymap);
-  for (let key = xkb.xkb_keymap_min_keycode(keymap); key < last; key++) {
+  for (let key = xkb.xkb_keymap_min_keycode(keymap); key <= last; key++) {
     const levels = xkb.xkb_keymap_num_levels_for_key(keymap, key, group);
     for (let level = 0; level < levels; level++) {
       const count = xkb.xkb_keymap_key_get_syms_by_level(keymap, key, group, level, ptr(place));

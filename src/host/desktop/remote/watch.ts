@@ -1,5 +1,5 @@
 /**
- * Watching the screen of GNOME: PipeWire gives a picture for each change. It does not say where; the frame of viewers takes what differs.
+ * Watching the screen of a session on the bus: PipeWire gives a picture for each change. It does not say where; the frame of viewers takes what differs.
  */
 import type { Backend } from "../backend";
 import { sizeOf } from "../geometry";
@@ -8,11 +8,11 @@ import type { Watch, WatchEvents } from "../screen/child/watch";
 import { blit } from "../wayland/blit";
 import { boundsOf, type Output, type Outputs } from "../wayland/outputs";
 import { moved, scaled } from "../wayland/screen";
-import type { GnomeScreen, Live } from "./screen";
+import type { Live, RemoteScreen } from "./screen";
 
 /** What of the desktop a watch needs. */
 interface WatchParts {
-  readonly screen: GnomeScreen;
+  readonly screen: RemoteScreen;
   readonly outputs: Outputs;
   readonly pointer: Backend["pointer"];
   /** Each is called when the clipboard may have another text. */
@@ -29,7 +29,7 @@ interface Watched {
 }
 
 /** Never has a shape of the pointer: viewers show their own. */
-export async function watchGnome(parts: WatchParts, events: WatchEvents): Promise<Watch> {
+export async function watchRemote(parts: WatchParts, events: WatchEvents): Promise<Watch> {
   const { screen, outputs, clipboardListeners } = parts;
   const all = outputs.list();
   const bounds = boundsOf(all);

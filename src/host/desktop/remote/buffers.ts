@@ -6,7 +6,7 @@ import { type Pointer, ptr, read } from "bun:ffi";
 import { fstatSync } from "node:fs";
 import { openLibc } from "../../../lib/libc";
 import type { Point } from "../geometry";
-import type { OutputPicture } from "../wayland/frames";
+import type { OutputPicture } from "../wayland/picture-buffer";
 import { MEMORY_FD, META_CURSOR, type PictureFormat, VIDEO_FORMAT } from "./pods";
 
 /** `SPA_CHUNK_FLAG_CORRUPTED`: no new picture, only what goes beside it. */

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { closeSync, readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { socketPathIn } from "../../../../src/host/desktop/bus-address";
-import { openSessionBus } from "../../../../src/host/desktop/gnome/dbus";
+import { openSessionBus } from "../../../../src/host/desktop/remote/dbus";
 import {
   callMessage,
   HEAD_SIZE,
@@ -11,8 +11,8 @@ import {
   type Received,
   readMessage,
   type Sent,
-} from "../../../../src/host/desktop/gnome/dbus-wire";
-import { agreedFormat, VIDEO_FORMAT, wantedFormat } from "../../../../src/host/desktop/gnome/pods";
+} from "../../../../src/host/desktop/remote/dbus-wire";
+import { agreedFormat, VIDEO_FORMAT, wantedFormat } from "../../../../src/host/desktop/remote/pods";
 import { temporaryFolder, testWith, until } from "../../../support";
 
 const PYTHON = "/usr/bin/python3";

@@ -3,8 +3,8 @@
 import { type Pointer, ptr } from "bun:ffi";
 import { afterEach, expect, test as runnerTest } from "bun:test";
 import { closeSync, ftruncateSync, writeSync } from "node:fs";
-import { createPictures } from "../../../../src/host/desktop/gnome/buffers";
-import { MEMORY_FD, VIDEO_FORMAT } from "../../../../src/host/desktop/gnome/pods";
+import { createPictures } from "../../../../src/host/desktop/remote/buffers";
+import { MEMORY_FD, VIDEO_FORMAT } from "../../../../src/host/desktop/remote/pods";
 import { openLibc } from "../../../../src/lib/libc";
 
 const test = runnerTest.skipIf(process.platform !== "linux");

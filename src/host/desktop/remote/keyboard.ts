@@ -1,5 +1,5 @@
 /**
- * The keyboard of GNOME, through Mutter's remote desktop: keys by name, and the characters that the keyboard layout of the session has.
+ * The keyboard of a session on the bus: keys by name, and the characters that the keyboard layout of the session has.
  */
 import { unavailable } from "../../../lib/errors";
 import { once } from "../../../lib/once";
@@ -8,33 +8,31 @@ import { keysymOf } from "../keys";
 import type { WaylandConnection } from "../wayland/connection";
 import type { Seat } from "../wayland/seat";
 import { followLayout, type Layout } from "./layout";
-import { type GnomeSession, oncePerSession } from "./session";
+import { oncePerSession, type RemoteSession } from "./session";
 
-/** `linux/input-event-codes.h`: a code that is no key. Mutter makes the keyboard for it, and strikes nothing. */
-const KEY_RESERVED = 0;
 const [TAB, ENTER] = [0xff09, 0xff0d];
 /** Keysyms from here to the Unicode ones are keys with names, not characters. */
 const isCharacter = (keysym: number) => keysym < 0xfd00 || keysym >= 0x0100_0000;
 
 /** The keyboard. */
-export type GnomeKeyboard = Pick<Backend, "strike" | "type" | "keys"> & {
+export type RemoteKeyboard = Pick<Backend, "strike" | "type" | "keys"> & {
   /** Releases all keys that are down. */
   lift(): Promise<void>;
 };
 
-export function createGnomeKeyboard(
-  session: GnomeSession,
+export function createRemoteKeyboard(
+  session: RemoteSession,
   connection: WaylandConnection,
   seat: () => Promise<Seat>,
-): GnomeKeyboard {
+): RemoteKeyboard {
   /** What is down, in the order in which it was pressed. */
   const held = new Set<number>();
   session.endListeners.add(() => held.clear());
-  /** Mutter makes the keyboard with the first key. Programs take notice of it first: that key would be lost. */
+  /** Programs take notice of the keyboard before its first key, which would be lost. */
   const ready = oncePerSession(session, async () => {
     const { adding } = await seat();
-    const { tell } = await session.use();
-    await adding("keyboard", () => tell("NotifyKeyboardKeycode", "ub", [KEY_RESERVED, true]));
+    const { wake } = await session.use();
+    await adding("keyboard", () => wake("keyboard"));
   });
   const layout = once(async () => followLayout(connection, await seat()));
   const layoutNow = async () => {
@@ -43,8 +41,7 @@ export function createGnomeKeyboard(
     return (await layout()).now();
   };
   const stroke = async (keysym: number, isDown: boolean) => {
-    const { tell } = await session.use();
-    await tell("NotifyKeyboardKeysym", "ub", [keysym, isDown]);
+    await (await session.use()).keysym(keysym, isDown);
   };
   const press = async (keysym: number) => {
     if (held.has(keysym)) return;
@@ -74,11 +71,9 @@ export function createGnomeKeyboard(
       // The text is secret: not even its characters are named.
       if (missing > 0) throw notThere(`no key for ${missing} of these ${keysyms.length} characters`);
       // They go out in this order; to wait for each would take as long again.
-      const { tell } = await session.use();
+      const opened = await session.use();
       await Promise.all(
-        keysyms.flatMap((keysym = 0) =>
-          [true, false].map((isDown) => tell("NotifyKeyboardKeysym", "ub", [keysym, isDown])),
-        ),
+        keysyms.flatMap((keysym = 0) => [true, false].map((isDown) => opened.keysym(keysym, isDown))),
       );
       await connection.roundTrip();
     },
@@ -110,5 +105,5 @@ function keysymFor({ characters }: Layout, character: string): number | undefine
 
 const notThere = (what: string) =>
   unavailable(
-    `the keyboard layout of the GNOME session has ${what}: use the clipboard (AC_set_clipboard, then AC_hotkey ctrl+v)`,
+    `the keyboard layout of the session has ${what}: use the clipboard (AC_set_clipboard, then AC_hotkey ctrl+v)`,
   );

@@ -4,10 +4,11 @@
  * What it answers lies in memory that others write: every size is checked against the memory that was mapped before anything is copied.
  */
 import { CFunction, dlopen, JSCallback, type Pointer, ptr, read, toArrayBuffer } from "bun:ffi";
+import { closeSync } from "node:fs";
 import { unavailable } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import type { Point } from "../geometry";
-import type { OutputPicture } from "../wayland/frames";
+import type { OutputPicture } from "../wayland/picture-buffer";
 import { type BufferQueue, createPictures } from "./buffers";
 import { agreedFormat, wantedBuffers, wantedFormat } from "./pods";
 
@@ -40,6 +41,7 @@ const open = () =>
     pw_context_new: { args: ["ptr", "ptr", "u64"], returns: "ptr" },
     pw_context_destroy: { args: ["ptr"], returns: "void" },
     pw_context_connect: { args: ["ptr", "ptr", "u64"], returns: "ptr" },
+    pw_context_connect_fd: { args: ["ptr", "i32", "ptr", "u64"], returns: "ptr" },
     pw_core_disconnect: { args: ["ptr"], returns: "i32" },
     pw_properties_new_string: { args: ["ptr"], returns: "ptr" },
     pw_stream_new: { args: ["ptr", "ptr", "ptr"], returns: "ptr" },
@@ -85,9 +87,12 @@ const cString = (text: string) => Buffer.from(`${text}\0`);
 const pointerAt = (at: Pointer | bigint, offset: number) =>
   read.ptr(Number(at) as Pointer, offset) as Pointer;
 
-/** @throws an `unavailable` failure where the host has no PipeWire, or it does not run. */
-export function openPipeWire(): PipeWire {
-  const library = load();
+/**
+ * @param descriptor of a connection to PipeWire, which is this function's to close; that of the host when left out.
+ * @throws an `unavailable` failure where the host has no PipeWire, or it does not run.
+ */
+export function openPipeWire(descriptor?: number): PipeWire {
+  const library = load(descriptor);
   library.pw_init(null, null);
   const loop = library.pw_loop_new(null);
   if (!loop) throw unavailable("PipeWire gives no loop");
@@ -99,7 +104,12 @@ export function openPipeWire(): PipeWire {
   const [enter, leave] = [method(CONTROL.enter, ["ptr"]), method(CONTROL.leave, ["ptr"])];
   enter(data);
   const context = library.pw_context_new(loop, null, 0);
-  const core = context && library.pw_context_connect(context, null, 0);
+  // PipeWire closes a descriptor that it was given, whatever comes of it.
+  const core =
+    context &&
+    (descriptor === undefined
+      ? library.pw_context_connect(context, null, 0)
+      : library.pw_context_connect_fd(context, descriptor, null, 0));
   const streams = new Set<OwnStream>();
   let isOpen = true;
   const end = () => {
@@ -141,10 +151,11 @@ export function openPipeWire(): PipeWire {
   };
 }
 
-function load(): Library {
+function load(descriptor: number | undefined): Library {
   try {
     return open();
   } catch {
+    if (descriptor !== undefined) closeSync(descriptor);
     throw unavailable(`no pictures: this host has no ${LIBRARY} (Debian: libpipewire-0.3-0)`);
   }
 }

@@ -1,15 +1,16 @@
 /**
- * The screen of GNOME: the monitors as Wayland has them, and pictures of them from PipeWire, to which Mutter gives them.
+ * The screen of a session on the bus: the monitors as Wayland has them, and pictures of them from PipeWire, to which the compositor gives them.
  */
+import { closeSync } from "node:fs";
 import { deadline } from "../../../lib/deadline";
-import { timedOut, unavailable } from "../../../lib/errors";
+import { messageOf, timedOut, unavailable } from "../../../lib/errors";
 import type { Backend, Picture } from "../backend";
 import { type Point, type Region, sizeOf } from "../geometry";
-import type { OutputPicture } from "../wayland/frames";
 import { boundsOf, type Output } from "../wayland/outputs";
+import type { OutputPicture } from "../wayland/picture-buffer";
 import { common, joined, moved, type Part } from "../wayland/screen";
 import type { PictureStream, PipeWire } from "./pipewire";
-import type { GnomeSession } from "./session";
+import type { RemoteSession } from "./session";
 
 /** How long the first picture may take, in milliseconds: nodes are linked by another program. */
 const PICTURE_MS = 4_000;
@@ -23,7 +24,7 @@ export interface Live extends PictureStream {
 }
 
 /** The screen. */
-export interface GnomeScreen extends Pick<Backend, "desktop" | "monitors" | "capture"> {
+export interface RemoteScreen extends Pick<Backend, "desktop" | "monitors" | "capture"> {
   /** Pictures of a monitor from now on. @throws `unavailable` where there are none. */
   live(output: Output): Promise<Live>;
   /** Where pictures show the pointer; undefined where it is on none. */
@@ -31,12 +32,13 @@ export interface GnomeScreen extends Pick<Backend, "desktop" | "monitors" | "cap
   close(): void;
 }
 
-/** @param openPipeWire connects to it. @throws where it does not run. */
-export function createGnomeScreen(
-  session: GnomeSession,
+/** @param openPipeWire connects to it, by a descriptor where the session gives one. @throws where it does not run. */
+export function createRemoteScreen(
+  session: RemoteSession,
   outputs: () => readonly Output[],
-  openPipeWire: () => PipeWire,
-): GnomeScreen {
+  openPipeWire: (descriptor: number | undefined) => PipeWire,
+): RemoteScreen {
+  const { who } = session;
   let pipewire: PipeWire | undefined;
   /** By the node, the pictures that are used, and by how many. */
   const used = new Map<number, { readonly stream: PictureStream; users: number }>();
@@ -48,17 +50,22 @@ export function createGnomeScreen(
   session.endListeners.add(() => {
     const ended = [...used.values()];
     used.clear();
-    for (const { stream } of ended) stream.fail("the session with GNOME has ended");
+    for (const { stream } of ended) stream.fail(`the session with ${who} has ended`);
     forget();
   });
 
   const live = async (output: Output): Promise<Live> => {
-    const { streams, castProblem } = await session.use(true);
-    const stream = streams.get(output.name);
+    const opened = await session.use(true);
+    const stream = opened.streams.get(output.name);
     if (!stream)
-      throw unavailable(`GNOME gives no pictures of ${output.name}: ${castProblem ?? "it is new"}`);
-    const node = await inTime(stream.node, "did not say where its pictures are");
-    pipewire ??= openPipeWire();
+      throw unavailable(`${who} gives no pictures of ${output.name}: ${opened.castProblem ?? "it is new"}`);
+    const node = await inTime(stream.node, who, "did not say where its pictures are");
+    if (!pipewire) {
+      const descriptor = await opened.pipewire();
+      // Another call may have been faster.
+      if (pipewire && descriptor !== undefined) closeSync(descriptor);
+      pipewire ??= openPipeWire(descriptor);
+    }
     const entry = used.get(node) ?? { stream: pipewire.stream(node), users: 0 };
     used.set(node, entry);
     entry.users++;
@@ -76,7 +83,7 @@ export function createGnomeScreen(
     };
     return Object.assign(Object.create(entry.stream) as PictureStream, {
       leave,
-      first: () => firstOf(entry.stream, output.name, () => pipewire?.step()),
+      first: () => firstOf(entry.stream, who, output.name, () => pipewire?.step()),
     });
   };
   const capture = async (wanted: Region): Promise<Picture> => {
@@ -91,7 +98,11 @@ export function createGnomeScreen(
         const { x1, y1 } = output.region;
         parts.push({
           output: { ...output, transform: 0 },
-          ...{ shared, scale, picture: cut(output.name, picture, moved(shared, -x1, -y1), scale) },
+          ...{
+            shared,
+            scale,
+            picture: cut(`${who} gives pictures of ${output.name}`, picture, moved(shared, -x1, -y1), scale),
+          },
         });
       } finally {
         shown.leave();
@@ -126,16 +137,35 @@ export function createGnomeScreen(
   };
 }
 
-const inTime = <T>(promise: Promise<T>, what: string): Promise<T> =>
+/** Why there are no pictures of a screen; undefined where there are. */
+export async function pictureProblem({
+  monitors,
+  capture,
+}: Pick<RemoteScreen, "monitors" | "capture">): Promise<string | undefined> {
+  try {
+    const [first] = await monitors();
+    if (first) await capture({ x1: first.x1, y1: first.y1, x2: first.x1 + 1, y2: first.y1 + 1 });
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+const inTime = <T>(promise: Promise<T>, who: string, what: string): Promise<T> =>
   deadline(promise, {
     ms: PICTURE_MS,
     late: () => {
-      throw timedOut(`GNOME ${what} within ${PICTURE_MS / 1_000} s`);
+      throw timedOut(`${who} ${what} within ${PICTURE_MS / 1_000} s`);
     },
   });
 
 /** @param step brings the newest of those that come already. */
-async function firstOf(stream: PictureStream, name: string, step: () => void): Promise<OutputPicture> {
+async function firstOf(
+  stream: PictureStream,
+  who: string,
+  name: string,
+  step: () => void,
+): Promise<OutputPicture> {
   step();
   const { promise, resolve, reject } = Promise.withResolvers<OutputPicture>();
   const look = () => {
@@ -145,25 +175,25 @@ async function firstOf(stream: PictureStream, name: string, step: () => void): P
   stream.listeners.add(look);
   look();
   try {
-    return await inTime(promise, `showed no picture of ${name} to PipeWire`);
+    return await inTime(promise, who, `showed no picture of ${name} to PipeWire`);
   } finally {
     stream.listeners.delete(look);
   }
 }
 
 /**
- * A part of a picture of the monitor `name`, whose memory is its own.
+ * A part of a picture, whose memory is its own.
  *
- * @param part in the units of the pointer, from the corner of the monitor.
+ * @param whose who gives pictures of which monitor. @param part in the units of the pointer, from the corner of the monitor.
  * @throws `unavailable` where the picture, which has not to be of the shape of the monitor, has nothing there.
  */
-function cut(name: string, picture: OutputPicture, part: Region, scale: number): OutputPicture {
+function cut(whose: string, picture: OutputPicture, part: Region, scale: number): OutputPicture {
   const [x, y] = [Math.round(part.x1 * scale), Math.round(part.y1 * scale)];
   const width = Math.min(picture.width, Math.round(part.x2 * scale)) - x;
   const height = Math.min(picture.height, Math.round(part.y2 * scale)) - y;
   if (width <= 0 || height <= 0)
     throw unavailable(
-      `GNOME gives pictures of ${name} with ${picture.width}x${picture.height} pixels: there are none of this part of it`,
+      `${whose} with ${picture.width}x${picture.height} pixels: there are none of this part of it`,
     );
   const from = y * picture.stride + x;
   const pixels = picture.pixels.slice(from, from + (height - 1) * picture.stride + width);

@@ -1,0 +1,183 @@
+/**
+ * The portal of a session (xdg-desktop-portal): it asks a person before a program may use pointer, keys and screen, and remembers the answer.
+ *
+ * https://flatpak.github.io/xdg-desktop-portal/docs/doc-org.freedesktop.portal.RemoteDesktop.html and …ScreenCast.html, …Request.html.
+ */
+import { deadline } from "../../../lib/deadline";
+import { messageOf, timedOut, unavailable } from "../../../lib/errors";
+import { isRefusal, openSessionBus, type SessionBus } from "../remote/dbus";
+import type { BusMessage, Received, Sent } from "../remote/dbus-wire";
+
+/** The name by which the portal is found, and started, and the object that has its interfaces. */
+const PORTAL = "org.freedesktop.portal.Desktop";
+const ROOT = "/org/freedesktop/portal/desktop";
+export const REMOTE = "org.freedesktop.portal.RemoteDesktop";
+export const CAST = "org.freedesktop.portal.ScreenCast";
+const [REQUEST, SESSION] = ["org.freedesktop.portal.Request", "org.freedesktop.portal.Session"];
+const PROPERTIES = "org.freedesktop.DBus.Properties";
+const UNKNOWN = "org.freedesktop.DBus.Error.ServiceUnknown";
+/** From here on it remembers what a person has allowed (`persist_mode`). */
+const REMEMBERS = 2;
+/** `AvailableCursorModes`: its place comes beside the picture, it is in the picture, or it is nowhere. */
+const CURSOR_MODES = [4, 2, 1];
+/** How many answers are kept that came before it was known what they answer. */
+const MAX_EARLY = 32;
+
+/** How a request ended that was not granted: `Response` of a request. */
+type Refusal = "cancelled" | "refused";
+
+/** What a portal answers. */
+type Answer = { readonly results: ReadonlyMap<Received, Received> } | { readonly refusal: Refusal };
+
+/** A portal that lets programs use the desktop. */
+export interface Portal {
+  /** Its unique name on the bus. */
+  readonly owner: string;
+  /** Whether it remembers what a person has allowed. */
+  readonly remembers: boolean;
+  /** How pictures show the pointer (`cursor_mode`); undefined where it gives no pictures. */
+  readonly cursorMode: number | undefined;
+}
+
+/** The portal of a session bus. */
+export interface PortalOnBus {
+  readonly bus: SessionBus;
+  /** The portal as it is now: it may have been started anew. @throws `unavailable` where there is none for the desktop, and says what is missing. */
+  attach(): Promise<Portal>;
+  /**
+   * Asks for something that the portal answers later.
+   *
+   * @param ms how long that may take; the request is withdrawn then. @param args before the options. @throws `unavailable`, `timeout`.
+   */
+  request(portal: Portal, what: PortalRequest, ms: number): Promise<Answer>;
+  /** Each is called with the path of a session that the portal has closed. */
+  readonly closedListeners: Set<(session: string) => void>;
+  /** Closes a session. Never throws. */
+  closeSession(portal: Portal, session: string): Promise<void>;
+  /** A call that is answered at once: of what a session may do. @throws `unavailable`, `timeout`. */
+  tell(portal: Portal, member: string, signature: string, values: readonly Sent[]): Promise<unknown>;
+  /** The descriptor of a connection to PipeWire that shows the streams of a session, which is the caller's to close. */
+  pipewire(portal: Portal, session: string): Promise<number>;
+}
+
+/** What a portal is asked for. */
+interface PortalRequest {
+  readonly face: string;
+  readonly member: string;
+  readonly signature: string;
+  readonly args: readonly Sent[];
+  readonly options: readonly Sent[];
+}
+
+/** An option, with its type. */
+export const option = (name: string, signature: string, value: Sent): Sent => [name, { signature, value }];
+
+/** A name of a new object, which nobody guesses. */
+const newToken = () => `svc_${crypto.randomUUID().replaceAll("-", "")}`;
+
+/** @param lost called when the session bus goes. @returns undefined where there is no session bus. */
+export async function openPortal(env: NodeJS.ProcessEnv, lost: () => void): Promise<PortalOnBus | undefined> {
+  const bus = await openSessionBus(env, lost).catch(() => undefined);
+  if (!bus) return undefined;
+  const closedListeners: PortalOnBus["closedListeners"] = new Set();
+  const answers = createAnswers();
+  const followed = new Set<string>();
+  const signal = (message: BusMessage) => {
+    const { path = "", face, member } = message;
+    if (face === REQUEST && member === "Response") answers.take(path, message.body);
+    if (face === SESSION && member === "Closed") for (const listener of closedListeners) listener(path);
+  };
+  /** By the well-known name: where the portal does not run yet, it is started. */
+  const property = async (face: string, name: string) =>
+    (await bus.call(PORTAL, { path: ROOT, face: PROPERTIES, member: "Get" }, "ss", [face, name]))[0];
+  return {
+    bus,
+    closedListeners,
+    async attach() {
+      const version = Number(await property(REMOTE, "version").catch(refuseNoPortal));
+      const owner = (await bus.ownerOf(PORTAL))?.name;
+      if (owner === undefined) throw unavailable(NO_PORTAL);
+      if (!followed.has(owner)) {
+        await bus.follow(owner, signal);
+        followed.add(owner);
+      }
+      const modes = Number(await property(CAST, "AvailableCursorModes").catch(() => 0));
+      return {
+        owner,
+        remembers: version >= REMEMBERS,
+        cursorMode: CURSOR_MODES.find((mode) => (modes & mode) !== 0),
+      };
+    },
+    async request({ owner }, { face, member, signature, args, options }, ms) {
+      const all = [...options, option("handle_token", "s", newToken())];
+      const [handle] = await bus.call(owner, { path: ROOT, face, member }, signature, [...args, all]);
+      const path = String(handle);
+      const body = await deadline(answers.of(path), {
+        ms,
+        late: async () => {
+          answers.forget(path);
+          // Whoever is asked is asked no longer.
+          await bus.call(owner, { path, face: REQUEST, member: "Close" }).catch(() => {});
+          throw timedOut(`the portal did not answer ${member} within ${ms / 1_000} s`);
+        },
+      });
+      return answerIn(body);
+    },
+    async closeSession({ owner }, session) {
+      await bus.call(owner, { path: session, face: SESSION, member: "Close" }).catch(() => {});
+    },
+    tell: ({ owner }, member, ...asked) => bus.call(owner, { path: ROOT, face: REMOTE, member }, ...asked),
+    pipewire: ({ owner }, session) =>
+      bus.descriptor(owner, { path: ROOT, face: CAST, member: "OpenPipeWireRemote" }, "oa{sv}", [
+        session,
+        [],
+      ]),
+  };
+}
+
+/** The name of a new session, as an option. */
+export const sessionToken = (): Sent => option("session_handle_token", "s", newToken());
+
+const NO_PORTAL = "no portal answers on the session bus (Debian: xdg-desktop-portal)";
+
+/** @throws `unavailable` with what is missing. */
+function refuseNoPortal(error: unknown): never {
+  if (isRefusal(error, UNKNOWN)) throw unavailable(NO_PORTAL);
+  throw unavailable(
+    `the portal of this session has no ${REMOTE} (Plasma: xdg-desktop-portal-kde; ${messageOf(error)})`,
+  );
+}
+
+function answerIn([code, results]: readonly Received[]): Answer {
+  if (code === 0) return { results: results instanceof Map ? results : new Map() };
+  return { refusal: code === 1 ? "cancelled" : "refused" };
+}
+
+/** The answers to requests, by their paths. */
+interface Answers {
+  take(path: string, body: readonly Received[]): void;
+  /** It may have come already: the path of a request is known with the answer to the call that made it. */
+  of(path: string): Promise<readonly Received[]>;
+  forget(path: string): void;
+}
+
+function createAnswers(): Answers {
+  const all = new Map<string, PromiseWithResolvers<readonly Received[]>>();
+  const entry = (path: string) => {
+    const known = all.get(path) ?? Promise.withResolvers<readonly Received[]>();
+    all.set(path, known);
+    return known;
+  };
+  return {
+    take(path, body) {
+      if (!all.has(path) && all.size >= MAX_EARLY) return;
+      entry(path).resolve(body);
+    },
+    async of(path) {
+      const body = await entry(path).promise;
+      all.delete(path);
+      return body;
+    },
+    forget: (path) => void all.delete(path),
+  };
+}

@@ -1,0 +1,242 @@
+/** Sessions with a portal: a person is asked by one command alone, and once. */
+import { expect } from "bun:test";
+import { closeSync, readFileSync } from "node:fs";
+import { findPortal } from "../../../../src/host/desktop/portal/backend";
+import { openPortal } from "../../../../src/host/desktop/portal/portal";
+import { createPortalSession, type PortalPermission } from "../../../../src/host/desktop/portal/session";
+import type { Output } from "../../../../src/host/desktop/wayland/outputs";
+import { temporaryFolder, testWith, until } from "../../../support";
+import { busCommand, type PortalOptions, PYTHON, portalCommand, portalFiles } from "./support";
+
+const test = testWith("dbus-daemon", PYTHON);
+const OUTPUT = { name: "one", region: { x1: 0, y1: 0, x2: 1_280, y2: 800 }, scale: 1 } as Output;
+const OTHER = { name: "two", region: { x1: 1_280, y1: 0, x2: 2_080, y2: 600 }, scale: 1 } as Output;
+/** Long enough for a program to answer, in milliseconds. */
+const SOON = 20_000;
+
+/** A session bus with a portal on it; undefined for none. */
+async function startPortal(options: PortalOptions | undefined) {
+  const stack = new AsyncDisposableStack();
+  const { path: folder } = stack.use(temporaryFolder());
+  const files = portalFiles(folder);
+  const spawn = (command: string[], env: NodeJS.ProcessEnv) => {
+    const child = Bun.spawn(command, { env, stdio: ["ignore", "pipe", "ignore"] });
+    stack.defer(async () => {
+      child.kill();
+      await child.exited;
+    });
+    return child;
+  };
+  const daemon = spawn(busCommand(folder), process.env);
+  const { value } = await daemon.stdout.getReader().read();
+  const env = { ...process.env, DBUS_SESSION_BUS_ADDRESS: new TextDecoder().decode(value).trim() };
+  const onBus = await openPortal(env, () => {});
+  if (!onBus) throw new Error("there is no session bus");
+  stack.defer(() => onBus.bus.close());
+  const owner = async () => (await onBus.bus.ownerOf("org.freedesktop.portal.Desktop"))?.name;
+  const start = async () => {
+    const child = spawn(portalCommand(folder, options), env);
+    await until("the portal on the bus", owner);
+    return child;
+  };
+  const portal = options && (await start());
+  let token: string | null = null;
+  const known: Array<readonly [string | null, boolean]> = [];
+  const permission: PortalPermission = {
+    token: () => token,
+    changed(now, isHeld) {
+      token = now;
+      known.push([now, isHeld]);
+    },
+  };
+  let monitors: readonly Output[] = [OUTPUT];
+  const open = (compositor = "other") =>
+    createPortalSession({ onBus, permission, monitors: () => monitors, compositor });
+  return {
+    ...{ env, files, open, onBus, owner, known },
+    /** Of the person's yes: as another process of svc has it. */
+    setToken: (now: string | null) => {
+      token = now;
+    },
+    setMonitors: (now: readonly Output[]) => {
+      monitors = now;
+    },
+    /** Starts the portal anew. */
+    async restart() {
+      portal?.kill();
+      await portal?.exited;
+      await until("no portal on the bus", async () => (await owner()) === undefined);
+      await start();
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const names = (log: ReadonlyArray<readonly unknown[]>) => log.map(([name]) => name);
+
+test("without the yes of a person it fails at once, says what to run, and nobody is asked", async () => {
+  await using portal = await startPortal({});
+  const session = portal.open();
+  const begun = performance.now();
+  await expect(session.use()).rejects.toThrow(
+    "nobody has allowed svc this desktop: run `svc desktop allow` and say yes at its screen",
+  );
+  expect(performance.now() - begun).toBeLessThan(500);
+  expect(portal.files.log()).toEqual([]);
+});
+
+test("a person says yes once: the token restores the session from then on, and nobody is asked again", async () => {
+  await using portal = await startPortal({});
+  portal.files.person("yes");
+  const first = portal.open();
+  expect(await first.allow(SOON)).toBe(true);
+  const [token] = portal.files.tokens();
+  expect(portal.known).toEqual([[token ?? "", false]]);
+  expect(portal.files.log()).toEqual([
+    ["devices", 3],
+    ["sources", 1, true, 4],
+    ["asked", 2],
+  ]);
+  expect([...(await first.use()).streams.keys()]).toEqual(["one"]);
+  expect(await first.allow(SOON)).toBe(true);
+  await first.close();
+  portal.files.person("nobody");
+  const second = portal.open();
+  await second.use();
+  expect(portal.files.log().filter(([name]) => name === "asked")).toHaveLength(1);
+  expect(portal.files.log().at(-1)).toEqual(["restored", 2]);
+  expect(portal.files.tokens()).toEqual([token ?? ""]);
+});
+
+test("a token that restores nothing: the dialog is withdrawn, the call fails in time, and the next at once", async () => {
+  await using portal = await startPortal({});
+  portal.setToken("0123");
+  const session = portal.open();
+  const begun = performance.now();
+  await expect(session.use()).rejects.toThrow("what was allowed before does not hold any more");
+  expect(performance.now() - begun).toBeLessThan(9_000);
+  expect(names(portal.files.log()).filter((name) => name === "withdrawn")).toHaveLength(2);
+  const tried = portal.files.log().length;
+  await expect(session.use()).rejects.toThrow("run `svc desktop allow`");
+  expect(portal.files.log()).toHaveLength(tried);
+  portal.files.person("yes");
+  expect(await session.allow(SOON)).toBe(true);
+  await session.use();
+}, 60_000);
+
+test("a person who says no is asked no more, and one who says nothing is asked no longer than was given", async () => {
+  await using portal = await startPortal({});
+  const session = portal.open();
+  await expect(session.allow(300)).rejects.toThrow("nobody has allowed it within 0.3 s");
+  await until("the dialog to be withdrawn", () => names(portal.files.log()).includes("withdrawn"));
+  portal.setToken("0123");
+  portal.files.person("no");
+  await expect(session.use()).rejects.toThrow("the person at the screen did not allow svc this desktop");
+  expect(portal.known).toEqual([[null, false]]);
+  await expect(session.use()).rejects.toThrow("nobody has allowed svc this desktop");
+  expect(names(portal.files.log()).filter((name) => name === "asked")).toHaveLength(2);
+});
+
+test("a portal that remembers nothing: the yes holds for as long as the session, and that is said", async () => {
+  await using portal = await startPortal({ version: 1 });
+  portal.files.person("yes");
+  const session = portal.open();
+  expect(await session.allow(SOON)).toBe(false);
+  expect(portal.known).toEqual([[null, true]]);
+  expect(portal.files.log().at(-1)).toEqual(["asked", 0]);
+  await session.use();
+  portal.setMonitors([OUTPUT, OTHER]);
+  expect([...(await session.use()).streams.keys()]).toEqual(["one"]);
+  await session.close();
+  expect(portal.known.at(-1)).toEqual([null, false]);
+  await expect(session.use()).rejects.toThrow("nobody has allowed");
+});
+
+test("what is done goes to the stream of the monitor; KWin turns the wheel by distances", async () => {
+  await using portal = await startPortal({});
+  portal.files.person("yes");
+  const session = portal.open("kwin_wayland");
+  await session.allow(SOON);
+  const { point, button, turn, keysym, pipewire } = await session.use();
+  await point(OUTPUT, 10, 20.5);
+  await button(0x110, true);
+  await turn(1, -2);
+  await keysym(0x61, false);
+  expect(portal.files.log().slice(-4)).toEqual([
+    ["NotifyPointerMotionAbsolute", 42, 10, 20.5],
+    ["NotifyPointerButton", 272, 1],
+    ["NotifyPointerAxisDiscrete", 1, -30],
+    ["NotifyKeyboardKeysym", 97, 0],
+  ]);
+  const descriptor = await pipewire();
+  expect(readFileSync(descriptor ?? -1, "utf8")).toStartWith("python3");
+  closeSync(descriptor ?? -1);
+});
+
+test("who ends the session in the panel ends it for svc, and the next call restores it", async () => {
+  await using portal = await startPortal({});
+  portal.files.person("yes");
+  const session = portal.open();
+  await session.allow(SOON);
+  const first = await session.use();
+  const ended = Promise.withResolvers<void>();
+  session.endListeners.add(() => ended.resolve());
+  const owner = (await portal.owner()) ?? "";
+  await portal.onBus.bus.call(owner, { path: "/panel", face: "svc.Panel", member: "End" });
+  await ended.promise;
+  expect(await session.use()).not.toBe(first);
+  expect(portal.files.log().at(-1)).toEqual(["restored", 2]);
+});
+
+test("a portal that is started anew knows no session: one call fails, and the next restores it", async () => {
+  await using portal = await startPortal({});
+  portal.files.person("yes");
+  const session = portal.open();
+  await session.allow(SOON);
+  const { keysym } = await session.use();
+  await portal.restart();
+  await expect(keysym(0x61, true)).rejects.toThrow();
+  await (await session.use()).keysym(0x61, true);
+  expect(portal.files.log().slice(-2)).toEqual([
+    ["restored", 2],
+    ["NotifyKeyboardKeysym", 97, 1],
+  ]);
+});
+
+test("monitors that change have a session of their own", async () => {
+  await using portal = await startPortal({});
+  portal.files.person("yes");
+  const session = portal.open();
+  await session.allow(SOON);
+  let ends = 0;
+  session.endListeners.add(() => ends++);
+  await session.use();
+  expect(ends).toBe(0);
+  portal.setMonitors([OUTPUT, OTHER]);
+  const { streams } = await session.use();
+  expect([...streams.keys()]).toEqual(["one"]);
+  expect(ends).toBe(1);
+});
+
+test("without pictures in the portal there are keys, and why there is nothing to see", async () => {
+  await using portal = await startPortal({ modes: 0 });
+  portal.files.person("yes");
+  const session = portal.open();
+  await session.allow(SOON);
+  const { castProblem, keysym } = await session.use();
+  expect(castProblem).toBe("whoever allowed it shares no monitor");
+  await keysym(0x61, true);
+  expect(names(portal.files.log())).not.toContain("sources");
+});
+
+test.each([
+  ["no portal", undefined, "no portal answers on the session bus (Debian: xdg-desktop-portal)"],
+  [
+    "a portal without RemoteDesktop",
+    { version: 0 },
+    "the portal of this session has no org.freedesktop.portal.RemoteDesktop",
+  ],
+])("%s is named", async (_, options, message) => {
+  await using portal = await startPortal(options);
+  expect(await findPortal(portal.env, () => {})).toStartWith(message);
+});
