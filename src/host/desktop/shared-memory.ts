@@ -1,7 +1,17 @@
-/** Memory that a display server can map, too: it writes pictures there. On Linux. */
-import { closeSync, openSync, unlinkSync, writeSync } from "node:fs";
+/**
+ * Memory that a display server can map, too: it writes pictures there. On Linux.
+ *
+ * Promise: it stays as large as it is. Memory that is missing when it is read ends a process with SIGBUS (mmap(2)): a server that had a
+ * descriptor of it could otherwise make it smaller.
+ */
+import { ptr } from "bun:ffi";
+import { closeSync, writeSync } from "node:fs";
+import { openLibc } from "../../lib/libc";
 
-const MEMORY_FOLDER = "/dev/shm";
+/** `linux/memfd.h`: closed in programs that are started; may be sealed. */
+const [MFD_CLOEXEC, MFD_ALLOW_SEALING] = [1, 2];
+/** `linux/fcntl.h`: seals it against being made smaller or larger, and against other seals. */
+const [F_ADD_SEALS, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW] = [1_033, 1, 2, 4];
 const CLEAN = Buffer.alloc(1_024 * 1_024);
 
 /**
@@ -12,19 +22,22 @@ const CLEAN = Buffer.alloc(1_024 * 1_024);
 export function createMemory(
   size: number,
 ): { readonly fd: number; readonly bytes: Uint8Array<ArrayBuffer> } | undefined {
-  const path = `${MEMORY_FOLDER}/svc-${crypto.randomUUID()}`;
-  let fd: number | undefined;
+  const { memfd_create, fcntl } = openLibc({
+    memfd_create: { args: ["ptr", "u32"], returns: "i32" },
+    fcntl: { args: ["i32", "i32", "i64"], returns: "i32" },
+  });
+  const fd = memfd_create(ptr(Buffer.from("svc\0")), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) return undefined;
   try {
-    fd = openSync(path, "wx+", 0o600);
-    // Memory that is found to be missing when it is used ends a process with SIGBUS.
+    // What is not written is not there yet.
     for (let at = 0; at < size; at += CLEAN.length) {
       writeSync(fd, CLEAN, 0, Math.min(CLEAN.length, size - at), at);
     }
-    return { fd, bytes: Bun.mmap(path, { shared: true }) };
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+      throw new Error("it is not sealed");
+    return { fd, bytes: Bun.mmap(`/proc/self/fd/${fd}`, { shared: true }) };
   } catch {
-    if (fd !== undefined) closeSync(fd);
+    closeSync(fd);
     return undefined;
-  } finally {
-    if (fd !== undefined) unlinkSync(path);
   }
 }

@@ -146,7 +146,7 @@ const SHIFT_KEYSYM = 0xffe1;
 function sendKeymap(on: Device, keymap: Keymap): void {
   const text = Buffer.from(`${keymap.text()}\0`);
   const memory = createMemory(text.length);
-  if (!memory) throw unavailable("there is no room in /dev/shm for a keymap");
+  if (!memory) throw unavailable("there is no memory for a keymap");
   memory.bytes.set(text);
   on.ask("keymap", XKB, memory.fd, text.length);
   closeSync(memory.fd);

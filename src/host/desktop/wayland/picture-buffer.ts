@@ -97,7 +97,7 @@ function createBuffer(shm: WaylandObject<"wl_shm">, form: Form): PictureBuffer {
       `the Wayland compositor offers a picture of ${width}x${height} in rows of ${stride} bytes`,
     );
   const memory = createMemory(stride * height);
-  if (!memory) throw unavailable("there is no room in /dev/shm for a picture of the screen");
+  if (!memory) throw unavailable("there is no memory for a picture of the screen");
   const pool = shm.make("create_pool", memory.fd, stride * height);
   closeSync(memory.fd);
   const object = pool.make("create_buffer", 0, width, height, stride, format);
