@@ -6,19 +6,19 @@ import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openStage, PROGRAMS, startGnome } from "../host/desktop/gnome/support";
-import { busCommand, PYTHON, portalCommand, portalFiles } from "../host/desktop/portal/support";
+import { busCommand, PORTAL_PROGRAMS, portalCommand, portalFiles } from "../host/desktop/portal/support";
 import { execute, type Session, svcIn } from "../host/desktop/wayland/support";
-import { follow, testWith, until } from "../support";
+import { follow, missingOf, testWith, until } from "../support";
 
 setDefaultTimeout(120_000);
-const ALL = [...PROGRAMS, PYTHON] as const;
+const ALL = [...PROGRAMS, ...PORTAL_PROGRAMS] as const;
 const test = testWith(...ALL);
 const stack = new AsyncDisposableStack();
 let session: Session;
 let portal: ReturnType<typeof portalFiles>;
 
 beforeAll(async () => {
-  if (ALL.some((name) => Bun.which(name) === null)) return;
+  if (missingOf(ALL).length > 0) return;
   const gnome = stack.use(await startGnome());
   const { folder } = gnome;
   portal = portalFiles(folder);

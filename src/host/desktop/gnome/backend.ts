@@ -66,7 +66,7 @@ export async function createGnomeBackend(
   const screen = createRemoteScreen(session, list, openPipeWire);
   const clipboardListeners = new Set<() => void>();
   const { follow, ...clipboard } = createGnomeClipboard(session, owns, clipboardListeners);
-  const { lift: liftKeys, ...keyboard } = createRemoteKeyboard(session, connection, seat);
+  const { lift: liftKeys, ...keyboard } = createRemoteKeyboard(session, connection, seat, "in use");
   const { lift: liftButtons, ...pointer } = createRemotePointer({
     ...{ session, seat, outputs: list, settled: connection.roundTrip, seen: screen.pointer },
   });

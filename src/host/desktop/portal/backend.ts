@@ -14,10 +14,10 @@ import { createRemoteScreen, pictureProblem } from "../remote/screen";
 import { watchRemote } from "../remote/watch";
 import { CLIPBOARD_PROTOCOLS, createClipboard } from "../wayland/clipboard";
 import type { WaylandConnection } from "../wayland/connection";
-import { createOutputs } from "../wayland/outputs";
+import { boundsOf, createOutputs, type Output } from "../wayland/outputs";
 import { outputsOn } from "../wayland/screen";
 import { openSeat } from "../wayland/seat";
-import { openPortal, type PortalOnBus } from "./portal";
+import { isKwin, openPortal, type PortalOnBus } from "./portal";
 import { createPortalSession, type PortalPermission, type PortalSession } from "./session";
 
 /** The portal of the session; in words, why there is none that lets programs use the desktop. */
@@ -31,6 +31,16 @@ export async function findPortal(env: NodeJS.ProcessEnv, lost: () => void): Prom
     onBus.bus.close();
     return messageOf(error);
   }
+}
+
+/**
+ * The monitors as the portal shows them. That of Plasma does not say which of several pictures is of which monitor, and 5.27 takes all places to be on
+ * the last of them; so it is asked for one picture of them all.
+ */
+export function shownBy(compositor: string, monitors: readonly Output[]): readonly Output[] {
+  const [first] = monitors;
+  if (!first || monitors.length === 1 || !isKwin(compositor)) return monitors;
+  return [{ ...first, name: "all monitors", region: boundsOf(monitors), transform: 0, scale: 1 }];
 }
 
 const NO_WINDOWS = "windows (the portal lists, focuses and places none)";
@@ -49,14 +59,16 @@ export async function createPortalBackend(
   permission: PortalPermission,
 ): Promise<Backend> {
   const outputs = await createOutputs(connection);
-  const list = () => outputsOn(connection, outputs);
-  const seat = once(() => openSeat(connection));
   const { compositor } = connection;
+  const monitors = () => outputsOn(connection, outputs);
+  const list = () => shownBy(compositor, monitors());
+  const seat = once(() => openSeat(connection));
   const session = createPortalSession({ onBus, permission, monitors: list, compositor });
   const screen = createRemoteScreen(session, list, openPipeWire);
   const clipboardListeners = new Set<() => void>();
   const { follow, ...clipboard } = createClipboard(connection, seat, owns, clipboardListeners);
-  const { lift: liftKeys, ...keyboard } = createRemoteKeyboard(session, connection, seat);
+  const lookedUp = isKwin(compositor) ? "first" : "in use";
+  const { lift: liftKeys, ...keyboard } = createRemoteKeyboard(session, connection, seat, lookedUp);
   const { lift: liftButtons, ...pointer } = createRemotePointer({
     ...{ session, seat, outputs: list, settled: connection.roundTrip, seen: screen.pointer },
   });
@@ -67,7 +79,7 @@ export async function createPortalBackend(
     }),
     allow: session.allow,
     desktop: screen.desktop,
-    monitors: screen.monitors,
+    monitors: async () => monitors().map(({ region }) => region),
     capture: screen.capture,
     ...pointer,
     ...keyboard,
@@ -83,7 +95,8 @@ export async function createPortalBackend(
     },
     watch(events) {
       follow();
-      return watchRemote({ screen, outputs, pointer: pointer.pointer, clipboardListeners }, events);
+      const shown = { ...outputs, list: () => shownBy(compositor, outputs.list()) };
+      return watchRemote({ screen, outputs: shown, pointer: pointer.pointer, clipboardListeners }, events);
     },
     async close() {
       screen.close();

@@ -69,6 +69,9 @@ interface PortalRequest {
   readonly options: readonly Sent[];
 }
 
+/** Whether the program of a compositor is that of KDE. */
+export const isKwin = (compositor: string): boolean => compositor.startsWith("kwin_wayland");
+
 /** An option, with its type. */
 export const option = (name: string, signature: string, value: Sent): Sent => [name, { signature, value }];
 

@@ -9,7 +9,7 @@ import { isRefusal } from "../remote/dbus";
 import type { Received, Sent } from "../remote/dbus-wire";
 import type { OpenRemote, RemoteSession, Stream } from "../remote/session";
 import type { Output } from "../wayland/outputs";
-import { CAST, option, type Portal, type PortalOnBus, REMOTE, sessionToken } from "./portal";
+import { CAST, isKwin, option, type Portal, type PortalOnBus, REMOTE, sessionToken } from "./portal";
 
 /** How long the portal may take for what needs nobody, in milliseconds. */
 const ANSWER_MS = 3_000;
@@ -53,7 +53,7 @@ interface Made extends OpenRemote {
 export interface PortalParts {
   readonly onBus: PortalOnBus;
   readonly permission: PortalPermission;
-  /** The monitors that there are now. */
+  /** What there is now to be shown: each is a picture of its own. */
   readonly monitors: () => readonly Output[];
   /** The program of the compositor. */
   readonly compositor: string;
@@ -187,7 +187,7 @@ async function start(
     await ask(REMOTE, "SelectDevices", [path], [types, ...kept, ...restored]);
     if (portal.cursorMode !== undefined) {
       const cursor = option("cursor_mode", "u", portal.cursorMode);
-      const sources = [option("types", "u", MONITORS), option("multiple", "b", true), cursor];
+      const sources = [option("types", "u", MONITORS), option("multiple", "b", outputs.length > 1), cursor];
       await ask(CAST, "SelectSources", [path], sources);
     }
     const results = await ask(REMOTE, "Start", [path, ""], [], ms).catch((error: unknown) => {
@@ -220,7 +220,7 @@ function madeOf(onBus: PortalOnBus, portal: Portal, started: Started): Made {
   const streams = new Map<string, Stream>(
     [...nodes].map(([name, node]) => [name, { node: Promise.resolve(node) }]),
   );
-  const notch = compositor.startsWith("kwin_wayland") ? KWIN_NOTCH : 1;
+  const notch = isKwin(compositor) ? KWIN_NOTCH : 1;
   const tell = async (member: string, signature: string, ...values: readonly Sent[]) => {
     try {
       await onBus.tell(portal, member, `oa{sv}${signature}`, [path, [], ...values]);

@@ -41,6 +41,8 @@ export interface Pictures {
   newest(): OutputPicture | undefined;
   /** Where the pointer is on it, in its pixels; undefined where it is not, or that is not known. */
   cursor(): Point | undefined;
+  /** Why the last picture that came was not taken, of all that come; undefined where it was, and before the first. */
+  refusal(): string | undefined;
 }
 
 export function createPictures(): Pictures {
@@ -52,27 +54,32 @@ export function createPictures(): Pictures {
   let pixels = new Int32Array();
   let picture: OutputPicture | undefined;
   let cursor: Point | undefined;
-  /** Whether so many bytes of a memory file are there, and stay there. */
-  const isThere = (descriptor: number, bytes: number) => {
+  let refusal: string | undefined;
+  /** Whether a memory file stays as large as it is: who reads what is not there any more is ended by SIGBUS. */
+  const isSealed = (descriptor: number) => {
     const seals = fcntl(descriptor, F_GET_SEALS, 0);
-    return seals >= 0 && (seals & F_SEAL_SHRINK) !== 0 && fstatSync(descriptor).size >= bytes;
+    return seals >= 0 && (seals & F_SEAL_SHRINK) !== 0;
   };
-  /** @returns whether it held a picture of the form that was agreed on. */
-  const copy = (buffer: Pointer): boolean => {
+  /** @returns why what it holds is no picture of the form that was agreed on; undefined where it is, and was copied. */
+  const copy = (buffer: Pointer): string | undefined => {
     // Read once: others may write it meanwhile.
     const block = blockOf(buffer);
-    if (!format || block.type !== MEMORY_FD) return false;
+    if (!format) return "they have a form that svc did not ask for";
+    if (block.type !== MEMORY_FD) return "they lie in no shared memory";
     const { width, height } = format;
     const [row, { stride }] = [PIXEL_BYTES * width, block];
-    if (stride < row || stride * height > block.bytes) return false;
-    if (!isThere(block.descriptor, block.at + stride * height)) return false;
+    if (stride < row || stride * height > block.bytes) return "they are smaller than they should be";
+    if (!isSealed(block.descriptor))
+      return "their memory may be taken away while it is read (it is not sealed)";
+    if (fstatSync(block.descriptor).size < block.at + stride * height)
+      return "they lie beyond the end of their memory";
     if (pixels.length !== width * height) pixels = new Int32Array(width * height);
     const from = Number(block.data);
     if (stride === row) memcpy(ptr(pixels), from as Pointer, row * height);
     else for (let y = 0; y < height; y++) memcpy(ptr(pixels, row * y), (from + stride * y) as Pointer, row);
     const isRedFirst = format.format === VIDEO_FORMAT.rgbx || format.format === VIDEO_FORMAT.rgba;
     picture = { width, height, stride: width, pixels, isRedFirst, isUpsideDown: false, damage: [] };
-    return true;
+    return undefined;
   };
   return {
     agree(agreed) {
@@ -95,12 +102,13 @@ export function createPictures(): Pictures {
         if (done) giveBack(done);
       }
       if (held === undefined) return isAny ? "place" : "nothing";
-      const isCopied = copy(held);
+      refusal = copy(held);
       giveBack(held);
-      return isCopied ? "picture" : "place";
+      return refusal === undefined ? "picture" : "place";
     },
     newest: () => picture,
     cursor: () => cursor,
+    refusal: () => refusal,
   };
 }
 

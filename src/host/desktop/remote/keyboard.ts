@@ -7,7 +7,7 @@ import type { Backend } from "../backend";
 import { keysymOf } from "../keys";
 import type { WaylandConnection } from "../wayland/connection";
 import type { Seat } from "../wayland/seat";
-import { followLayout, type Layout } from "./layout";
+import { followLayout, type Layout, type LookedUp } from "./layout";
 import { oncePerSession, type RemoteSession } from "./session";
 
 const [TAB, ENTER] = [0xff09, 0xff0d];
@@ -24,6 +24,7 @@ export function createRemoteKeyboard(
   session: RemoteSession,
   connection: WaylandConnection,
   seat: () => Promise<Seat>,
+  lookedUp: LookedUp,
 ): RemoteKeyboard {
   /** What is down, in the order in which it was pressed. */
   const held = new Set<number>();
@@ -34,7 +35,7 @@ export function createRemoteKeyboard(
     const { wake } = await session.use();
     await adding("keyboard", () => wake("keyboard"));
   });
-  const layout = once(async () => followLayout(connection, await seat()));
+  const layout = once(async () => followLayout(connection, await seat(), lookedUp));
   const layoutNow = async () => {
     await session.use();
     await ready();

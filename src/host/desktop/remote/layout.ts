@@ -40,6 +40,9 @@ export interface Layout {
   readonly characters: ReadonlyMap<number, number>;
 }
 
+/** In which of several groups the compositor looks a keysym up: Mutter in the one that is on; the portal of KDE in the first, whichever is on. */
+export type LookedUp = "in use" | "first";
+
 /** The layout of the session now. */
 export interface KeyboardLayout {
   /** @throws `unavailable` where the compositor does not tell it. */
@@ -47,7 +50,7 @@ export interface KeyboardLayout {
 }
 
 /** @param seat has a keyboard already. */
-export function followLayout(connection: WaylandConnection, seat: Seat): KeyboardLayout {
+export function followLayout(connection: WaylandConnection, seat: Seat, lookedUp: LookedUp): KeyboardLayout {
   let text: string | undefined;
   let layout: Layout | undefined;
   let problem = "it sent no keymap";
@@ -68,7 +71,7 @@ export function followLayout(connection: WaylandConnection, seat: Seat): Keyboar
       await connection.roundTrip();
       if (text === undefined)
         throw unavailable(`the keyboard layout of the session is not known: ${problem}`);
-      layout ??= readLayout(text);
+      layout ??= readLayout(text, lookedUp);
       return layout;
     },
   };
@@ -84,11 +87,11 @@ function textOf(descriptor: number, size: number): string {
 }
 
 /**
- * What a keymap types in each of its groups: which group is on, a compositor tells the program that has the focus alone.
+ * What a keymap types whichever of its groups is on: which one is, a compositor tells the program that has the focus alone.
  *
  * @throws `unavailable` where the host has no xkbcommon, or it does not understand the text.
  */
-export function readLayout(text: string): Layout {
+export function readLayout(text: string, lookedUp: LookedUp): Layout {
   const xkb = openLibrary();
   const context = xkb.xkb_context_new(0);
   const bytes = Buffer.from(`${text}\0`);
@@ -98,8 +101,11 @@ export function readLayout(text: string): Layout {
     const groups = Array.from({ length: xkb.xkb_keymap_num_layouts(keymap) }, (_, group) =>
       reachedIn(xkb, keymap, group),
     );
-    const [first = new Set<number>(), ...others] = groups;
-    const keysyms = new Set([...first].filter((keysym) => others.every((other) => other.has(keysym))));
+    const [first = new Map<number, string>(), ...others] = groups;
+    const isIn = (other: ReadonlyMap<number, string>, keysym: number, place: string) =>
+      lookedUp === "in use" ? other.has(keysym) : other.get(keysym) === place;
+    const typed = [...first].filter(([keysym, place]) => others.every((other) => isIn(other, keysym, place)));
+    const keysyms = new Set(typed.map(([keysym]) => keysym));
     const characters = new Map<number, number>();
     for (const keysym of keysyms) {
       const code = xkb.xkb_keysym_to_utf32(keysym);
@@ -122,13 +128,13 @@ function openLibrary(): ReturnType<typeof open> {
   }
 }
 
-/** The keysyms that Mutter finds in a group at a level that it presses modifiers for: it takes the first key that has one. */
+/** The keysyms that are found in a group at a level that modifiers are pressed for, each with its key and level: the first key that has it is taken. */
 function reachedIn(
   xkb: ReturnType<typeof open>,
   keymap: NonNullable<ReturnType<ReturnType<typeof open>["xkb_keymap_new_from_string"]>>,
   group: number,
-): ReadonlySet<number> {
-  const first = new Map<number, number>();
+): ReadonlyMap<number, string> {
+  const first = new Map<number, { readonly key: number; readonly level: number }>();
   const place = new BigUint64Array(1);
   const last = xkb.xkb_keymap_max_keycode(keymap);
   for (let key = xkb.xkb_keymap_min_keycode(keymap); key <= last; key++) {
@@ -137,9 +143,10 @@ function reachedIn(
       const count = xkb.xkb_keymap_key_get_syms_by_level(keymap, key, group, level, ptr(place));
       for (let nth = 0; nth < Math.min(count, MAX_SYMS); nth++) {
         const keysym = read.u32(Number(place[0]) as Parameters<typeof read.u32>[0], 4 * nth);
-        if (!first.has(keysym)) first.set(keysym, level);
+        if (!first.has(keysym)) first.set(keysym, { key, level });
       }
     }
   }
-  return new Set([...first].filter(([, level]) => level < REACHED_LEVELS).map(([keysym]) => keysym));
+  const reached = [...first].filter(([, { level }]) => level < REACHED_LEVELS);
+  return new Map(reached.map(([keysym, { key, level }]) => [keysym, `${key} ${level}`]));
 }

@@ -66,6 +66,8 @@ export interface PictureStream {
   readonly count: number;
   /** Why there are no more; undefined while there may be. */
   readonly problem: string | undefined;
+  /** Why the last picture that came was not taken; undefined where it was, and before the first. */
+  readonly refusal: string | undefined;
   /** Each is called with each new picture, each place of the pointer, and when there are no more. */
   readonly listeners: Set<() => void>;
   /** There are no more pictures, for the reason `why`: tells who listens. */
@@ -248,6 +250,9 @@ function createStream(library: Library, core: Pointer, node: number, closed: () 
     },
     get problem() {
       return problem;
+    },
+    get refusal() {
+      return pictures.refusal();
     },
     listeners,
     take() {

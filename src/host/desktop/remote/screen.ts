@@ -14,6 +14,7 @@ import type { RemoteSession } from "./session";
 
 /** How long the first picture may take, in milliseconds: nodes are linked by another program. */
 const PICTURE_MS = 4_000;
+const IN_TIME = `within ${PICTURE_MS / 1_000} s`;
 
 /** Pictures of one monitor that come for as long as they are used. */
 export interface Live extends PictureStream {
@@ -59,7 +60,7 @@ export function createRemoteScreen(
     const stream = opened.streams.get(output.name);
     if (!stream)
       throw unavailable(`${who} gives no pictures of ${output.name}: ${opened.castProblem ?? "it is new"}`);
-    const node = await inTime(stream.node, who, "did not say where its pictures are");
+    const node = await inTime(stream.node, () => `${who} did not say where its pictures are ${IN_TIME}`);
     if (!pipewire) {
       const descriptor = await opened.pipewire();
       // Another call may have been faster.
@@ -151,11 +152,12 @@ export async function pictureProblem({
   }
 }
 
-const inTime = <T>(promise: Promise<T>, who: string, what: string): Promise<T> =>
+/** @param why says what did not come in time. */
+const inTime = <T>(promise: Promise<T>, why: () => string): Promise<T> =>
   deadline(promise, {
     ms: PICTURE_MS,
     late: () => {
-      throw timedOut(`${who} ${what} within ${PICTURE_MS / 1_000} s`);
+      throw timedOut(why());
     },
   });
 
@@ -174,8 +176,13 @@ async function firstOf(
   };
   stream.listeners.add(look);
   look();
+  const why = () => {
+    const { refusal } = stream;
+    const none = `${who} showed no picture of ${name} to PipeWire ${IN_TIME}`;
+    return refusal === undefined ? none : `${none}: those that came are not read, as ${refusal}`;
+  };
   try {
-    return await inTime(promise, who, `showed no picture of ${name} to PipeWire`);
+    return await inTime(promise, why);
   } finally {
     stream.listeners.delete(look);
   }

@@ -21,12 +21,13 @@ export const PROGRAMS = ["mutter", "pipewire", "wireplumber", "dbus-daemon", "se
 const [NOBODY, NOGROUP] = [65_534, 65_534];
 const isRoot = process.getuid?.() === 0;
 
-/** @param pipewire whether there is PipeWire. @param monitors the sizes of the monitors. */
-export async function startGnome({
-  pipewire = true,
-  monitors = [`${SIZE.width}x${SIZE.height}`],
-} = {}): Promise<Session> {
-  const folder = mkdtempSync(join(tmpdir(), "svc-gnome-"));
+/**
+ * What a session begins with: a folder, its variables, and a session bus.
+ *
+ * @param own variables for all of its programs; those of clients of the compositor, `seen`, are for what the bus starts, too.
+ */
+export async function beginSession(name: string, own: NodeJS.ProcessEnv = {}, seen: NodeJS.ProcessEnv = {}) {
+  const folder = mkdtempSync(join(tmpdir(), `svc-${name}-`));
   const runtime = join(folder, "run");
   mkdirSync(runtime, { mode: 0o700 });
   for (const path of [folder, runtime]) if (isRoot) chownSync(path, NOBODY, NOGROUP);
@@ -36,6 +37,7 @@ export async function startGnome({
   const bare = {
     ...rest,
     ...{ HOME: folder, XDG_RUNTIME_DIR: runtime, LC_ALL: "C.UTF-8", DBUS_SESSION_BUS_ADDRESS: address },
+    ...own,
     ...{
       GSETTINGS_BACKEND: "memory",
       NO_AT_BRIDGE: "1",
@@ -51,13 +53,41 @@ export async function startGnome({
     return child;
   };
   const listens = (name: string) => until(`${name} to listen`, () => existsSync(join(runtime, name)));
-  spawn(["dbus-daemon", "--session", "--nofork", "--nopidfile", `--address=${address}`], bare);
+  const daemon = ["dbus-daemon", "--session", "--nofork", "--nopidfile", `--address=${address}`];
+  spawn(daemon, { ...bare, ...seen });
   await listens("bus");
-  if (pipewire) {
-    spawn(["pipewire"], bare);
-    await listens("pipewire-0");
-    spawn(["wireplumber"], bare);
-  }
+  const session = (env: NodeJS.ProcessEnv): Session => ({
+    env,
+    folder,
+    start: (command, more = {}) => spawn(command, { ...env, ...more }),
+    async [Symbol.asyncDispose]() {
+      for (const child of running.reverse()) child.kill("SIGKILL");
+      await Promise.all(running.map(({ exited }) => exited));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  });
+  return {
+    ...{ folder, bare, spawn, listens, session },
+    async startPipeWire() {
+      spawn(["pipewire"], bare);
+      await listens("pipewire-0");
+      spawn(["wireplumber"], bare);
+    },
+  };
+}
+
+/** The variables by which programs find the compositor. */
+export const ON_WAYLAND = {
+  ...{ WAYLAND_DISPLAY: "wayland-0", GDK_BACKEND: "wayland", QT_QPA_PLATFORM: "wayland" },
+} as const;
+
+/** @param pipewire whether there is PipeWire. @param monitors the sizes of the monitors. */
+export async function startGnome({
+  pipewire = true,
+  monitors = [`${SIZE.width}x${SIZE.height}`],
+} = {}): Promise<Session> {
+  const { bare, spawn, listens, session, startPipeWire } = await beginSession("gnome");
+  if (pipewire) await startPipeWire();
   const sizes = monitors.flatMap((size) => ["--virtual-monitor", size]);
   spawn(["mutter", "--headless", ...sizes, "--wayland", "--no-x11"], bare);
   await listens("wayland-0");
@@ -66,17 +96,7 @@ export async function startGnome({
   await until("Mutter on the bus", async () => {
     return (await spawn(["dbus-send", ...where, ask, `string:${MUTTER}`], bare).exited) === 0;
   });
-  const env = { ...bare, WAYLAND_DISPLAY: "wayland-0", GDK_BACKEND: "wayland", QT_QPA_PLATFORM: "wayland" };
-  return {
-    env,
-    folder,
-    start: (command, own = {}) => spawn(command, { ...env, ...own }),
-    async [Symbol.asyncDispose]() {
-      for (const child of running.reverse()) child.kill("SIGKILL");
-      await Promise.all(running.map(({ exited }) => exited));
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
+  return session({ ...bare, ...ON_WAYLAND });
 }
 
 /** A window of GTK 3 over all of a monitor: its left half is red, its right half blue; it writes what is done to it, a line each. */
@@ -88,7 +108,8 @@ def say(*words):
 window = Gtk.Window(title="stage")
 area = Gtk.DrawingArea()
 area.set_can_focus(True)
-area.add_events(Gdk.EventMask.ALL_EVENTS_MASK & ~Gdk.EventMask.SMOOTH_SCROLL_MASK)
+smooth = Gdk.EventMask.SMOOTH_SCROLL_MASK
+area.add_events(Gdk.EventMask.ALL_EVENTS_MASK if "smooth" in sys.argv else Gdk.EventMask.ALL_EVENTS_MASK & ~smooth)
 colours, shown = [(1, 0, 0), (0, 0, 1)], []
 def draw(area, context):
     width, height = area.get_allocated_width(), area.get_allocated_height()
@@ -105,7 +126,7 @@ def button(area, event):
     if event.type == Gdk.EventType.BUTTON_PRESS and event.button == 2:
         colours.reverse()
         area.queue_draw()
-def scroll(area, event): say("scroll", event.direction.value_nick)
+def scroll(area, event): say("scroll", event.direction.value_nick, *([event.delta_x, event.delta_y] if "smooth" in sys.argv else []))
 def key(window, event): say("key", Gdk.keyval_name(event.keyval))
 area.connect("draw", draw)
 area.connect("button-press-event", button)
@@ -118,12 +139,12 @@ window.show_all()
 Gtk.main()
 `;
 
-/** Opens it. */
-export function openStage(session: Session) {
+/** Opens it. @param how `smooth` for the wheel by distances, as some compositors turn it. */
+export function openStage(session: Session, how = "notches") {
   const file = join(session.folder, `stage-${crypto.randomUUID()}`);
   writeFileSync(file, "");
   chmodSync(file, 0o666);
-  const child = session.start(["/usr/bin/python3", "-c", STAGE, file]);
+  const child = session.start(["/usr/bin/python3", "-c", STAGE, file, how]);
   const lines = () => readFileSync(file, "utf8").split("\n").slice(0, -1);
   return {
     /** What was done to it, once there are so many lines of it. */

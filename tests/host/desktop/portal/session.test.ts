@@ -1,14 +1,14 @@
 /** Sessions with a portal: a person is asked by one command alone, and once. */
 import { expect } from "bun:test";
 import { closeSync, readFileSync } from "node:fs";
-import { findPortal } from "../../../../src/host/desktop/portal/backend";
+import { findPortal, shownBy } from "../../../../src/host/desktop/portal/backend";
 import { openPortal } from "../../../../src/host/desktop/portal/portal";
 import { createPortalSession, type PortalPermission } from "../../../../src/host/desktop/portal/session";
 import type { Output } from "../../../../src/host/desktop/wayland/outputs";
 import { temporaryFolder, testWith, until } from "../../../support";
-import { busCommand, type PortalOptions, PYTHON, portalCommand, portalFiles } from "./support";
+import { busCommand, PORTAL_PROGRAMS, type PortalOptions, portalCommand, portalFiles } from "./support";
 
-const test = testWith("dbus-daemon", PYTHON);
+const test = testWith(...PORTAL_PROGRAMS);
 const OUTPUT = { name: "one", region: { x1: 0, y1: 0, x2: 1_280, y2: 800 }, scale: 1 } as Output;
 const OTHER = { name: "two", region: { x1: 1_280, y1: 0, x2: 2_080, y2: 600 }, scale: 1 } as Output;
 /** Long enough for a program to answer, in milliseconds. */
@@ -94,7 +94,7 @@ test("a person says yes once: the token restores the session from then on, and n
   expect(portal.known).toEqual([[token ?? "", false]]);
   expect(portal.files.log()).toEqual([
     ["devices", 3],
-    ["sources", 1, true, 4],
+    ["sources", 1, false, 4],
     ["asked", 2],
   ]);
   expect([...(await first.use()).streams.keys()]).toEqual(["one"]);
@@ -216,6 +216,18 @@ test("monitors that change have a session of their own", async () => {
   const { streams } = await session.use();
   expect([...streams.keys()]).toEqual(["one"]);
   expect(ends).toBe(1);
+  expect(portal.files.log().filter(([name]) => name === "sources")).toEqual([
+    ["sources", 1, false, 4],
+    ["sources", 1, true, 4],
+  ]);
+});
+
+test("several monitors of KDE are shown as one, and those of others each by itself", () => {
+  expect(shownBy("kwin_wayland", [OUTPUT])).toEqual([OUTPUT]);
+  expect(shownBy("other", [OUTPUT, OTHER])).toEqual([OUTPUT, OTHER]);
+  expect(shownBy("kwin_wayland", [OUTPUT, OTHER])).toEqual([
+    { name: "all monitors", region: { x1: 0, y1: 0, x2: 2_080, y2: 800 }, scale: 1, transform: 0 } as Output,
+  ]);
 });
 
 test("without pictures in the portal there are keys, and why there is nothing to see", async () => {

@@ -3,7 +3,11 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** The program that runs it. */
-export const PYTHON = "/usr/bin/python3";
+const PYTHON = "/usr/bin/python3";
+/** What it imports (python3-gi). */
+export const GI = "/usr/lib/python3/dist-packages/gi";
+/** What it needs, and its bus. */
+export const PORTAL_PROGRAMS = ["dbus-daemon", PYTHON, GI] as const;
 
 /** What there is in a portal; the rest is as Plasma has it. */
 export interface PortalOptions {

@@ -13,8 +13,12 @@ const [MFD_ALLOW_SEALING, F_ADD_SEALS, F_SEAL_SHRINK] = [2, 1_033, 2];
 /** `sys/mman.h` */
 const [PROT_READ, MAP_SHARED] = [1, 1];
 const PAGE = 4_096;
-/** What comes of a buffer without a picture. */
-const NO_PICTURE = { come: "place", picture: undefined } as const;
+/** What comes of a buffer whose picture is not taken. */
+const refused = (refusal: string) => ({
+  come: "place" as const,
+  picture: undefined,
+  refusal: expect.stringContaining(refusal),
+});
 
 const opened: number[] = [];
 afterEach(() => {
@@ -88,13 +92,13 @@ function taken(...chunks: readonly Chunk[]) {
     giveBack: (buffer) => void back.push(buffer),
   });
   expect(back.toSorted()).toEqual(buffers.map(({ at }) => at).toSorted());
-  return { come, picture: pictures.newest() };
+  return { come, picture: pictures.newest(), refusal: pictures.refusal() };
 }
 
 test("the rows of a picture are copied, and not what lies between them", () => {
   const memory = memoryOf([1, 2, 90, 3, 4, 91]);
-  const { come, picture } = taken({ memory, stride: 12, size: 24 });
-  expect(come).toBe("picture");
+  const { come, picture, refusal } = taken({ memory, stride: 12, size: 24 });
+  expect([come, refusal]).toEqual(["picture", undefined]);
   expect(picture).toMatchObject({ width: 2, height: 2, stride: 2 });
   expect([...(picture?.pixels ?? [])]).toEqual([1, 2, 3, 4]);
   expect([...(taken({ memory, stride: 8, size: 16 }).picture?.pixels ?? [])]).toEqual([1, 2, 90, 3]);
@@ -109,14 +113,14 @@ test("rows that lie far apart take no more memory than their pixels", () => {
 
 test("a picture that lies beyond the end of its memory is none, and nothing is read there", () => {
   const beyond = { memory: memoryOf([1], { size: PAGE, mapped: 4 * PAGE }), maxSize: 4 * PAGE };
-  expect(taken({ ...beyond, stride: 2 * PAGE, size: 4 * PAGE })).toEqual(NO_PICTURE);
+  expect(taken({ ...beyond, stride: 2 * PAGE, size: 4 * PAGE })).toEqual(refused("beyond the end"));
 });
 
 test("memory that its owner may make smaller, and any that is behind no descriptor, is not read", () => {
   const unsealed = memoryOf([1, 2, 3, 4], { isSealed: false });
-  expect(taken({ memory: unsealed, stride: 8, size: 16 })).toEqual(NO_PICTURE);
+  expect(taken({ memory: unsealed, stride: 8, size: 16 })).toEqual(refused("it is not sealed"));
   const pointer = { memory: memoryOf([1, 2, 3, 4]), type: 1 };
-  expect(taken({ ...pointer, stride: 8, size: 16 })).toEqual(NO_PICTURE);
+  expect(taken({ ...pointer, stride: 8, size: 16 })).toEqual(refused("no shared memory"));
 });
 
 test("rows that are shorter than the picture, or too few of them, are no picture", () => {
@@ -127,7 +131,7 @@ test("rows that are shorter than the picture, or too few of them, are no picture
     { stride: 8, size: 12 },
     { stride: 8, size: 16, maxSize: 12 },
   ])
-    expect(taken({ memory, ...wrong }).come).toBe("place");
+    expect(taken({ memory, ...wrong })).toEqual(refused("smaller than they should be"));
   expect(taken().come).toBe("nothing");
 });
 

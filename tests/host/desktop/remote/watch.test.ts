@@ -21,7 +21,7 @@ function streamOf(): PictureStream & { readonly isClosed: boolean } {
   const listeners = new Set<() => void>();
   return {
     picture: { pixels: new Int32Array(2), width: 2, height: 1, stride: 2 } as PictureStream["picture"],
-    ...{ cursor: undefined, count: 1, listeners },
+    ...{ cursor: undefined, count: 1, refusal: undefined, listeners },
     get problem() {
       return problem;
     },
@@ -50,6 +50,20 @@ test("where the picture of a monitor has nothing of the part that is wanted, tha
   expect(await screen.capture({ x1: 0, y1: 0, x2: 2, y2: 1 })).toMatchObject({ width: 2, height: 1 });
   await expect(screen.capture({ x1: 0, y1: 5, x2: 2, y2: 6 })).rejects.toThrow(
     "GNOME gives pictures of one with 2x1 pixels: there are none of this part of it",
+  );
+});
+
+test("pictures that come and are not read fail with the reason", async () => {
+  const streams = new Map([["one", { path: "/one", node: Promise.resolve(7) }]]);
+  const unread = () =>
+    Object.assign(streamOf(), { picture: undefined, refusal: "they lie in no shared memory" });
+  const screen = createRemoteScreen(
+    sessionWith(streams, new Set()),
+    () => [OUTPUT],
+    () => ({ stream: unread, step() {}, close() {} }),
+  );
+  await expect(screen.capture({ x1: 0, y1: 0, x2: 2, y2: 1 })).rejects.toThrow(
+    "GNOME showed no picture of one to PipeWire within 4 s: those that came are not read, as they lie in no shared memory",
   );
 });
 
