@@ -294,6 +294,11 @@ const OTHERS = [
   "ended_tokens.json",
   "ice.json",
   "portal_token",
+  "standbys.json",
+  "standby_key",
+  "standby/following.json",
+  "desk_generation.json",
+  "taken_over.json",
   "audit.db",
 ];
 
