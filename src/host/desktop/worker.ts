@@ -166,7 +166,7 @@ export function createWorker(
   let stopping = false;
   /** Whether the child hands the text of the clipboard to other programs: it is gone when the child ends. */
   let hasClipboard = false;
-  let holdsPermission = false;
+  const yes = createHeldPermission(options.permission);
   /** The calls that the child has not answered. */
   let running = 0;
   /** Those of them that may take as long as they like: a recording. */
@@ -181,23 +181,19 @@ export function createWorker(
     const exit = () => {
       if (child !== started) return;
       child = undefined;
-      [hasClipboard, holdsPermission] = [false, false];
+      hasClipboard = false;
+      yes.lost();
       viewers.broke();
       viewers.lost("the desktop helper ended");
-    };
-    const permission = (token: string | null, isHeld: boolean) => {
-      holdsPermission = isHeld;
-      options.permission?.keep(token);
     };
     const filmFailed = (reason: string) => {
       viewers.forbidFilms();
       options.log.warn(`films are sent to viewers of the screen as single pictures from now on: ${reason}`);
     };
-    const started = startDesktopChild(options, { clipboard, permission, filmFailed, ...viewers.events }, exit);
+    const events = { clipboard, permission: yes.changed, filmFailed, ...viewers.events };
+    const started = startDesktopChild(options, events, exit);
     child = started;
-    const token = options.permission?.read() ?? null;
-    // Whatever is asked next fails with what happened to it.
-    if (token !== null) started.call("permit", [token]).catch(() => {});
+    yes.tell(started);
     return started;
   };
   const leave = () => {
@@ -207,7 +203,7 @@ export function createWorker(
     child = undefined;
     viewers.lost("svc ends");
   };
-  const isIdle = () => running === 0 && mayLeave() && !hasClipboard && !holdsPermission && !viewers.some();
+  const isIdle = () => running === 0 && mayLeave() && !hasClipboard && !yes.isHeld() && !viewers.some();
   const leaveLater = () => {
     clearTimeout(idle);
     idle = setTimeout(() => (isIdle() ? leave() : leaveLater()), idleMs);
@@ -233,7 +229,7 @@ export function createWorker(
   return {
     lift: viewers.lift,
     pid: () => child?.pid ?? null,
-    holdsPermission: () => holdsPermission,
+    holdsPermission: yes.isHeld,
     async call(method, args) {
       const requester = args.find((arg) => arg instanceof Requester);
       const sent = args.filter((arg) => arg !== requester);
@@ -259,6 +255,27 @@ export function createWorker(
       if (method) await child?.call(method, [], LAST_CALL_MS).catch(() => {});
       leave();
       await left;
+    },
+  };
+}
+
+/** What is known of the yes of a person. @param kept where it is kept. */
+function createHeldPermission(kept: KeptPermission | undefined) {
+  let isHeld = false;
+  return {
+    /** The child has another token, or none; `held` says whether it is lost with the child. */
+    changed(token: string | null, held: boolean) {
+      isHeld = held;
+      kept?.keep(token);
+    },
+    lost() {
+      isHeld = false;
+    },
+    isHeld: () => isHeld,
+    /** Tells a new child what is kept: whatever is asked next fails with what happened to it. */
+    tell(child: Child<DesktopCalls>) {
+      const token = kept?.read() ?? null;
+      if (token !== null) child.call("permit", [token]).catch(() => {});
     },
   };
 }
