@@ -186,10 +186,7 @@ export function createWorker(
       viewers.broke();
       viewers.lost("the desktop helper ended");
     };
-    const filmFailed = (reason: string) => {
-      viewers.forbidFilms();
-      options.log.warn(`films are sent to viewers of the screen as single pictures from now on: ${reason}`);
-    };
+    const filmFailed = endFilms(() => viewers.forbidFilms(), options.log);
     const events = { clipboard, permission: yes.changed, filmFailed, ...viewers.events };
     const started = startDesktopChild(options, events, exit);
     child = started;
@@ -258,6 +255,12 @@ export function createWorker(
     },
   };
 }
+
+/** @returns what is called when the child can make no films. @param forbid has viewers ask for none. */
+const endFilms = (forbid: () => void, log: Log) => (reason: string) => {
+  forbid();
+  log.warn(`films are sent to viewers of the screen as single pictures from now on: ${reason}`);
+};
 
 /** What is known of the yes of a person. @param kept where it is kept. */
 function createHeldPermission(kept: KeptPermission | undefined) {
