@@ -265,6 +265,7 @@ const DECIDED = {
   "data.write_csv": "operate",
   "desk.export": "admin reveals",
   "desk.forget": "any",
+  "desk.generation": "any",
   "desk.import": "admin",
   "desk.nats": "any",
   "desk.pins": "any",

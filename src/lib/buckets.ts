@@ -67,6 +67,11 @@ export class RecentMap<V> {
     this.old.delete(key);
   }
 
+  clear(): void {
+    this.young = new Map();
+    this.old = new Map();
+  }
+
   /** Each value once. */
   *values(): Generator<V> {
     yield* this.young.values();

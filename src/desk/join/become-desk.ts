@@ -61,7 +61,7 @@ type Name = FileName | DatabaseName;
 /** What a further desk of the same hosts gets. */
 const OF_BOTH: readonly Name[] = [
   ...(["desk_key", "tls/key.pem", "tls/cert.pem", "tls/next.json"] as const),
-  ...(["admin_hosts.json", "witness.db"] as const),
+  ...(["admin_hosts.json", "witness.db", "desk_generation.json"] as const),
 ];
 
 /** How often the desk was taken over. */

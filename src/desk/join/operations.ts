@@ -24,6 +24,7 @@ import type { GrantUses } from "./grant";
 import type { JoinRow } from "./join-strings";
 import { requireFollowsNone } from "./standby/following";
 import { requireInOffice } from "./standby/in-office";
+import { furtherDeskText } from "./standby/office";
 
 interface Uses extends DeskUses {
   runningServer(): LocalServer | null;
@@ -288,9 +289,17 @@ export const importDesk = operation({
   async run(service: ImportUses, { bundle, ...ways }, caller) {
     if (service.runningServer()) throw conflict("a server runs here: stop it before it becomes another desk");
     requireFollowsNone(configFiles(service.configDir));
-    return becomeDesk(service.configDir, bundle, ways, await service.deskParts(), caller.announce);
+    const given = ways.without_nats ? asFurther(bundle, service.configDir) : bundle;
+    return becomeDesk(service.configDir, given, ways, await service.deskParts(), caller.announce);
   },
 });
+
+/** The bundle for a further desk of the same hosts, which was not taken over with the first. */
+function asFurther(bundle: unknown, configDir: string): unknown {
+  const { files, ...others } = Object(bundle);
+  const own = { "desk_generation.json": furtherDeskText(configFiles(configDir)) };
+  return { ...others, files: { ...Object(files), ...own } };
+}
 
 export const operations = [
   addJoinString,

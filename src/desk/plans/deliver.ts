@@ -11,7 +11,9 @@ import { sleep } from "../../lib/deadline";
 import type { SigningKey } from "../../trust/identity";
 import type { JobAnswer } from "../../wire/job/answer";
 import { MAX_CONTENT_BYTES } from "../../wire/job/content";
+import type { SignedEnvelope } from "../../wire/job/envelope";
 import type { CancelJob, DeliverJob, DeliverOptions, Job, JobResult, Target } from "../../wire/job/job";
+import type { Office } from "../../wire/join/office";
 import { executeJob, hasDoneNothing, isRefusal, UnsentError } from "./execute";
 import { createJobRequests, type JobRequests, NoJobs, type SentJob } from "./job-requests";
 import { createJobResults, type JobResults } from "./job-result";
@@ -55,8 +57,24 @@ interface Delivery {
   readonly cancel: CancelJob;
 }
 
+/** What hosts know of this desk (`join/standby/fence.ts`). */
+export interface DeskFence {
+  /**
+   * Which desk jobs for this host say that they are of, after the host has heard; undefined where they say nothing.
+   *
+   * @throws a {@link RemoteError}, as one before anything was sent.
+   */
+  officeFor(target: Target, asking: Pick<DeliverOptions, "signal" | "client">): Promise<Office | undefined>;
+  /** Whether that host proves that another machine has taken this desk over. */
+  isOver(target: Target, asking: Pick<DeliverOptions, "signal" | "client">): Promise<boolean>;
+}
+
+/** A desk that nobody has taken over, and that has taken over from none. */
+const NO_FENCE: DeskFence = { officeFor: async () => undefined, isOver: async () => false };
+
 interface Desk {
   readonly requests: JobRequests;
+  readonly fence: DeskFence;
   readonly patience: Patience;
   /** The records that hosts have named in their last answers, by their addresses. */
   readonly answered: Map<string, string>;
@@ -75,19 +93,26 @@ interface Attempt {
   ask(waitS: number, sent?: SentJob): Promise<JobAnswer>;
   /** Has the host never begin it, or end it. @throws as `ask`. */
   bar(): Promise<JobAnswer>;
+  /** Whether the host has refused the job as one of a desk that was taken over, and proves it. */
+  isOver(error: RemoteError): Promise<boolean>;
   /** @returns false when the caller has stopped waiting. */
   pause(ms: number): Promise<boolean>;
 }
 
 /** @param key the desk's key for jobs, called with each job that is signed. */
-export function createDelivery(key: () => SigningKey, patience: Partial<Patience> = {}): Delivery {
+export function createDelivery(
+  key: () => SigningKey,
+  patience: Partial<Patience> = {},
+  fence = NO_FENCE,
+): Delivery {
   const requests = createJobRequests(key);
-  const desk: Desk = { requests, patience: { ...PATIENCE, ...patience }, answered: new Map(), long: 0 };
+  const shared = { requests, fence, answered: new Map() };
+  const desk: Desk = { ...shared, patience: { ...PATIENCE, ...patience }, long: 0 };
   return {
     deliver: async (target, job, options) => deliverAs(attemptAt(desk, target, job, options)),
     async cancel(target, job, options) {
       try {
-        await requests.cancel(target, job, options);
+        await requests.cancel(target, job, options, await fence.officeFor(target, options));
         return true;
       } catch (error) {
         if (error instanceof RemoteError || error instanceof NoJobs) return false;
@@ -98,7 +123,7 @@ export function createDelivery(key: () => SigningKey, patience: Partial<Patience
 }
 
 function attemptAt(desk: Desk, target: Target, job: Job, options: DeliverOptions): Attempt {
-  const { requests, answered } = desk;
+  const { requests, answered, fence } = desk;
   const heard = (answer: JobAnswer) => {
     const { url } = target.server;
     // Those of a host that says them when it connects are kept with its connection.
@@ -106,12 +131,19 @@ function attemptAt(desk: Desk, target: Target, job: Job, options: DeliverOptions
     else answered.set(url, answer.records);
     return answer;
   };
-  const asking = requests.sealed(job, "execute", target);
+  // Once the host has heard, no other request tells it.
+  const office = () => fence.officeFor(target, options);
+  let sealed: SignedEnvelope | undefined;
+  const asking = async () => {
+    sealed ??= requests.sealed(job, "execute", target, await office());
+    return sealed;
+  };
   return {
     ...{ desk, target, job, options, results: createJobResults(target.label, job) },
     ask: async (waitS, sent) =>
-      heard(await requests.ask(target, { ...asking, wait_s: waitS }, job, options, sent)),
-    bar: async () => heard(await requests.cancel(target, job, options)),
+      heard(await requests.ask(target, { ...(await asking()), wait_s: waitS }, job, options, sent)),
+    bar: async () => heard(await requests.cancel(target, job, options, await office())),
+    isOver: async ({ refusal }) => refusal?.status === CONFLICT && fence.isOver(target, options),
     pause: (ms) =>
       sleep(ms, options.signal).then(
         () => true,
@@ -159,9 +191,9 @@ async function greet(attempt: Attempt): Promise<JobResult | undefined> {
     return verdict === "unseen" || verdict === "running" ? undefined : results.ended(verdict, answer);
   } catch (error) {
     if (error instanceof NoJobs) return execute(attempt);
-    if (error instanceof RemoteError)
-      return mayExecute(attempt, error) ? execute(attempt) : results.unsent(error);
-    throw error;
+    if (!(error instanceof RemoteError)) throw error;
+    if (await attempt.isOver(error)) return results.refused(error.message);
+    return mayExecute(attempt, error) ? execute(attempt) : results.unsent(error);
   }
 }
 
@@ -197,6 +229,7 @@ async function exchange(attempt: Attempt, first: JobRequest, from: Knowledge): P
     } catch (error) {
       if (error instanceof NoJobs) return known.mayHave ? results.unknown(NO_LONGER) : execute(attempt);
       if (!(error instanceof RemoteError)) throw error;
+      if (!known.mayHave && (await attempt.isOver(error))) return results.refused(error.message);
       if (request === "send" && !known.mayHave && mayExecute(attempt, error)) return execute(attempt);
       const fault = { hasDoneNothing: hasDoneNothing(error), isRefusal: isRefusal(error) };
       const next = afterFault(request, known, fault);
@@ -284,6 +317,9 @@ const mayExecute = ({ options }: Attempt, error: RemoteError): boolean =>
   options.orExecute === true && error.refusal !== undefined && hasDoneNothing(error);
 
 const oddAnswer = () => new RemoteError("answer", "it does not say what it does with the job", true);
+
+/** What a host answers with that does not take a job of this desk. */
+const CONFLICT = 409;
 
 const NO_FILES = "this host takes no files with a plan: update svc on it";
 const NO_LONGER = "this host no longer takes jobs of plans";

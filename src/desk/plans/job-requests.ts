@@ -11,6 +11,7 @@ import type { SigningKey } from "../../trust/identity";
 import { JOB_ANSWER, type JobAnswer } from "../../wire/job/answer";
 import { type SignedEnvelope, seal } from "../../wire/job/envelope";
 import type { DeliverOptions, Job, Target } from "../../wire/job/job";
+import type { Office } from "../../wire/join/office";
 
 /** The largest answer of a host about a job, in bytes. */
 const MAX_ANSWER_BYTES = 9 * 1_048_576;
@@ -29,7 +30,8 @@ export interface SentJob {
 type Caller = Pick<DeliverOptions, "signal" | "client" | "room">;
 
 export interface JobRequests {
-  sealed(job: Job, operation: "execute" | "cancel", target: Target): SignedEnvelope;
+  /** @param office which desk it is of, where the host is to know. */
+  sealed(job: Job, operation: "execute" | "cancel", target: Target, office?: Office): SignedEnvelope;
   /** How large the content is in a request, in bytes. */
   contentBytes(job: Job): number;
   /** Asks about a job, or sends it. @param asking with how long its end is waited for, in seconds. */
@@ -41,7 +43,7 @@ export interface JobRequests {
     sent?: Partial<SentJob>,
   ): Promise<JobAnswer>;
   /** Has the host end a job, or never begin it. */
-  cancel(target: Target, job: Job, caller: Caller): Promise<JobAnswer>;
+  cancel(target: Target, job: Job, caller: Caller, office?: Office): Promise<JobAnswer>;
 }
 
 /** @param key the desk's key for jobs, called with each job that is signed. */
@@ -56,8 +58,8 @@ export function createJobRequests(key: () => SigningKey): JobRequests {
     const text = JSON.stringify(body);
     return content === undefined ? text : `${text.slice(0, -1)},"content":${quotedText(content)}}`;
   };
-  const sealed = (job: Job, operation: "execute" | "cancel", { host_id }: Target) =>
-    seal(job, operation, host_id, host_id === null ? null : key());
+  const sealed = (job: Job, operation: "execute" | "cancel", { host_id }: Target, office?: Office) =>
+    seal(job, operation, host_id, host_id === null ? null : key(), office);
 
   const post = async (
     { server }: Target,
@@ -109,8 +111,8 @@ export function createJobRequests(key: () => SigningKey): JobRequests {
       caller: Caller,
       { content, ...sent }: Partial<SentJob> = {},
     ) => post(target, "/plans/jobs", { ...asking, ...sent }, job, caller, asking.wait_s, content),
-    cancel: (target: Target, job: Job, caller: Caller) =>
-      post(target, "/plans/jobs/cancel", sealed(job, "cancel", target), job, caller),
+    cancel: (target: Target, job: Job, caller: Caller, office?: Office) =>
+      post(target, "/plans/jobs/cancel", sealed(job, "cancel", target, office), job, caller),
   };
 }
 

@@ -18,6 +18,7 @@ import {
   type SignedEnvelope,
   type Signer,
 } from "../../wire/job/envelope";
+import { laterThan, type Office } from "../../wire/join/office";
 import { createJobAnswers } from "./answers";
 import { removeFiles } from "./files";
 import { contextOf, createJobRuns, type JobRunParts } from "./job-runs";
@@ -84,8 +85,10 @@ export function createPlanJobs<L extends { readonly id: string }>({
   const running = createJobRuns(parts, seen);
   const { answer, known, unseen } = createJobAnswers(running, seen, now);
 
-  const open = async (sealed: SignedEnvelope, operation: JobOperation, { grant }: Caller) =>
-    openSealed(sealed, await signer(grant.name), operation);
+  const open = async (sealed: SignedEnvelope, operation: JobOperation, { grant }: Caller) => {
+    const by = await signer(grant.name);
+    return { envelope: openSealed(sealed, by, operation), known: by?.desk_offices ?? [] };
+  };
 
   return {
     records() {
@@ -97,9 +100,10 @@ export function createPlanJobs<L extends { readonly id: string }>({
       }
     },
     async take({ content, records, wait_s, ...sealed }, caller) {
-      const envelope = await open(sealed, "execute", caller);
+      const { envelope, known: offices } = await open(sealed, "execute", caller);
       const { id } = envelope;
       const found = known(envelope, caller.grant);
+      if (!found) requireDesk(envelope, offices);
       const refusal = found ? null : unseen(envelope);
       if (refusal) return refusal;
       const isElsewhere = records !== undefined && records !== seen().records;
@@ -117,7 +121,7 @@ export function createPlanJobs<L extends { readonly id: string }>({
       return known(envelope, caller.grant) ?? answer(id, "running");
     },
     async announced({ content, ...sealed }, caller) {
-      const envelope = await open(sealed, "execute", caller);
+      const { envelope } = await open(sealed, "execute", caller);
       if (digestOf(content) !== envelope.digest)
         throw badInput("content: it is not what the digest of the envelope says");
       if (hasExpired(envelope, now())) throw conflict("this job has expired");
@@ -125,9 +129,10 @@ export function createPlanJobs<L extends { readonly id: string }>({
       return { actions, job: contextOf(envelope, sealed.signature !== undefined, scope, caller.grant) };
     },
     async cancel(sealed, caller) {
-      const envelope = await open(sealed, "cancel", caller);
+      const { envelope, known: offices } = await open(sealed, "cancel", caller);
       const { id, plan } = envelope;
       const found = known(envelope, caller.grant);
+      if (!found) requireDesk(envelope, offices);
       const one = running.find(id);
       if (found && !one) return found;
       const refusal = found ? null : unseen(envelope);
@@ -143,6 +148,15 @@ export function createPlanJobs<L extends { readonly id: string }>({
       opened?.close();
     },
   };
+}
+
+/** @throws `conflict` for a job of a desk that another machine has taken over. */
+function requireDesk({ office }: Envelope, known: readonly Office[]): void {
+  const newer = laterThan(known, office);
+  if (newer === undefined) return;
+  throw conflict(
+    `this desk was taken over: this host takes jobs of generation ${newer}, and this one is of generation ${office?.generation ?? 0}`,
+  );
 }
 
 const jobOf = ({ id, plan, digest, exp }: Envelope, { grant }: Caller): SeenJob => ({

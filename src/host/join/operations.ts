@@ -6,7 +6,7 @@ import { field, httpAddress, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { notFound } from "../../lib/errors";
 import { configFiles } from "../../lib/paths";
-import { deskPinsEndpoint, natsGrantEndpoint } from "../../wire/join/endpoints";
+import { deskPinsEndpoint, generationEndpoint, natsGrantEndpoint } from "../../wire/join/endpoints";
 import { readMembership } from "../../wire/join/membership";
 import type { HostUses } from "./enter";
 import { DESK_RIGHT } from "./rights";
@@ -171,6 +171,22 @@ const deskPins = operation({
   },
 });
 
+const deskGeneration = operation({
+  ...generationEndpoint,
+  summary:
+    "Keep which generation of the desk is the desk, which it has signed: jobs of an earlier one are refused from then on",
+  scope: "any",
+  changes: "announces",
+  leftOut: {
+    cli: "the server of the desk sends it",
+    script: "the desk signs it",
+  },
+  async run(service: Pick<HostUses, "configDir" | "inJoinTurn">, office, caller) {
+    const { takeGeneration } = await import("./take-generation");
+    return takeGeneration(service, office, caller);
+  },
+});
+
 const takeNats = operation({
   ...natsGrantEndpoint,
   summary: "Connect to the NATS server of the desk with the credentials that it has signed",
@@ -186,4 +202,4 @@ const takeNats = operation({
   },
 });
 
-export const operations = [join, leave, showDesk, setDesk, forget, deskPins, takeNats];
+export const operations = [join, leave, showDesk, setDesk, forget, deskPins, deskGeneration, takeNats];

@@ -134,7 +134,7 @@ async function bundleParts({ service }: ServiceParts): Promise<KeptParts> {
 /** How the parts of a desk are read and put in place. */
 async function deskParts({ service }: ServiceParts): Promise<TakeOverParts> {
   const here = await service.addressBook();
-  const [book, nats, operator, settings, viewers, plans, witness] = await Promise.all([
+  const [book, nats, operator, settings, viewers, plans, witness, office] = await Promise.all([
     import("../../desk/fleet/address-book"),
     import("../../wire/nats/desk-part"),
     import("../../desk/nats/operator"),
@@ -142,6 +142,7 @@ async function deskParts({ service }: ServiceParts): Promise<TakeOverParts> {
     import("../../host/desktop/screen/trusted-viewers"),
     import("../../desk/plans/move"),
     import("../../desk/witness/move"),
+    import("../../desk/join/standby/office"),
   ]);
   return {
     readers: {
@@ -150,6 +151,7 @@ async function deskParts({ service }: ServiceParts): Promise<TakeOverParts> {
       "nats_operator.json": operator.operatorFaults,
       "host_service.json": settings.settingsFaults,
       "trusted_viewers.json": viewers.trustedFaults,
+      "desk_generation.json": office.generationFaults,
     },
     arrivals: { "plans.db": plans.pauseAll, "witness.db": witness.keepVerdicts },
     plansTakenOver: plans.settleTakenOver,

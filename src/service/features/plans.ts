@@ -5,7 +5,7 @@ import { OWNER, shareOf } from "../../core/rights";
 import type { BroadcastUses } from "../../desk/fleet/operations/fleet";
 import type { ForeignPlans } from "../../desk/plans/foreign-plans";
 import type { Plan, Target } from "../../desk/plans/ledger/rows";
-import type { Plans } from "../../desk/plans/plans";
+import type { Plans, PlansUses } from "../../desk/plans/plans";
 import type { DriftFound } from "../../desk/plans/state/drift";
 import type { FleetStates, PlanFates } from "../../desk/plans/state/kept";
 import type { ExistingStates } from "../../desk/plans/state/operations/states";
@@ -74,24 +74,14 @@ export function planFeatures(
     fromDesk: feature(async () => (await import("../from-desk")).openFromDesk(shared.service.configDir)),
     releases: feature(async () => (await import("../../desk/release/store")).createReleases(files.releases)),
     plans: stoppable(async () => {
-      const [{ createPlans }, { createDelivery }, { createUpgradeDelivery }, { openSigningKey }, office] =
-        await Promise.all([
-          import("../../desk/plans/plans"),
-          import("../../desk/plans/deliver"),
-          import("../../desk/plans/upgrade/deliver"),
-          import("../../trust/identity"),
-          import("../../desk/join/standby/in-office"),
-        ]);
-      let opened: SigningKey | undefined;
-      const key = () => {
-        opened ??= openSigningKey(files.deskKey);
-        return opened;
-      };
-      const { deliver: deliverJob, cancel: cancelJob } = createDelivery(key);
-      const deliver = createUpgradeDelivery({ deliver: deliverJob, key, folder: files.releases });
+      const [{ createPlans }, office, delivery] = await Promise.all([
+        import("../../desk/plans/plans"),
+        import("../../desk/join/standby/in-office"),
+        deliveryOf(shared),
+      ]);
       await prepareFor(files.plans);
       made.plans = createPlans({
-        ...{ files, log, events, deliver, cancelJob, endings: tokens.endingsForPlans },
+        ...{ files, log, events, ...delivery, endings: tokens.endingsForPlans },
         others: await shared.service.foreignPlans(),
         publish(type, data) {
           publish(type, data);
@@ -144,6 +134,26 @@ export function planFeatures(
     existingPlans: async () => (isThere(files.plans) ? shared.service.plans() : null),
     ...stateFeatures(shared),
   };
+}
+
+/** How the jobs of this desk go to hosts. */
+async function deliveryOf({
+  files,
+  service,
+}: ServiceParts): Promise<Pick<PlansUses, "deliver" | "cancelJob">> {
+  const [{ createDelivery }, { createUpgradeDelivery }, { openSigningKey }, fence] = await Promise.all([
+    import("../../desk/plans/deliver"),
+    import("../../desk/plans/upgrade/deliver"),
+    import("../../trust/identity"),
+    service.deskFence(),
+  ]);
+  let opened: SigningKey | undefined;
+  const key = () => {
+    opened ??= openSigningKey(files.deskKey);
+    return opened;
+  };
+  const { deliver, cancel: cancelJob } = createDelivery(key, {}, fence);
+  return { deliver: createUpgradeDelivery({ deliver, key, folder: files.releases }), cancelJob };
 }
 
 /** Leaves the row of the end of a plan. Never throws. */

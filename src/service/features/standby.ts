@@ -2,13 +2,16 @@
  * This process as a desk with standbys, and as the standby of a desk.
  */
 import { existsSync } from "node:fs";
+import { localCaller } from "../../core/caller";
 import type { DeskBundle } from "../../desk/join/desk-bundle";
 import type { DeposedUses } from "../../desk/join/standby/deposed";
+import type { Fence } from "../../desk/join/standby/fence";
 import type { Follower, FollowerState } from "../../desk/join/standby/follower";
 import type { Standing } from "../../desk/join/standby/operations";
 import type { Standbys } from "../../desk/join/standby/standbys";
 import type { TakeOverUses } from "../../desk/join/standby/take-over";
 import { once } from "../../lib/once";
+import type { SigningKey } from "../../trust/identity";
 import type { ServiceParts } from "../parts";
 
 /** What a process has of desks and their standbys. */
@@ -22,6 +25,8 @@ export interface StandbyFeatures {
   takeOverUses(): Promise<TakeOverUses>;
   /** What this desk uses once it was taken over. */
   yieldUses(): DeposedUses;
+  /** What hosts know of this desk. */
+  deskFence(): Promise<Fence>;
   /** What the server here knows, else this process; null where there is nothing to know. */
   standbyNow(): Promise<Standing | null>;
 }
@@ -53,6 +58,23 @@ export function standbyFeatures(shared: ServiceParts): StandbyFeatures & Standby
     followerState: () => following?.state() ?? null,
     takeOverUses: () => takeOverUses(shared),
     yieldUses: () => ({ files, publish, yieldPlans: (by) => yieldPlans(shared, by) }),
+    deskFence: feature(async () => {
+      const [{ createFence }, { yieldTo }, { openSigningKey }] = await Promise.all([
+        import("../../desk/join/standby/fence"),
+        import("../../desk/join/standby/deposed"),
+        import("../../trust/identity"),
+      ]);
+      let opened: SigningKey | undefined;
+      return createFence({
+        ...{ files, log },
+        key() {
+          opened ??= openSigningKey(files.deskKey);
+          return opened;
+        },
+        yieldOffice: (by) =>
+          yieldTo(shared.service.yieldUses(), by, localCaller(shared.service, "scheduler").announce),
+      });
+    }),
     async standbyNow() {
       if (![files.standbys, files.following, files.takenOver].some((file) => existsSync(file))) return null;
       const { show, standingOf } = await import("../../desk/join/standby/operations");

@@ -8,6 +8,7 @@ import * as v from "valibot";
 import { badInput, conflict, forbidden } from "../../lib/errors";
 import { jsonIn } from "../../lib/json-in";
 import { isSignedBy, type SigningKey } from "../../trust/identity";
+import { OFFICE, type Office } from "../join/office";
 import type { Job } from "./job";
 
 /** How much later than that of the desk the clock of a host may be, in milliseconds. At the end, there is no tolerance. */
@@ -31,6 +32,8 @@ const ENVELOPE = v.strictObject({
   digest: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, "a SHA-256")),
   nbf: v.pipe(v.string(), v.isoTimestamp()),
   exp: v.pipe(v.string(), v.isoTimestamp()),
+  /** Which desk it is of, where a host has said that it takes this: the first one says nothing (`wire/join/office.ts`). */
+  office: v.optional(v.strictObject(OFFICE)),
 });
 
 export type Envelope = v.InferOutput<typeof ENVELOPE>;
@@ -48,6 +51,8 @@ export interface Signer {
   /** The id that the host has there. */
   readonly host_id: string;
   readonly desk_key: string;
+  /** The newest generations of that desk, and of others with its key. */
+  readonly desk_offices?: readonly Office[] | undefined;
 }
 
 /** The SHA-256 of what a host runs. */
@@ -55,14 +60,28 @@ export const digestOf = (content: string): string => Bun.SHA256.hash(content, "h
 
 const messageOf = (envelope: string) => `svc-job-v1\n${envelope}`;
 
-/** @param key signs for a host that has joined; null for one that has not. */
+/**
+ * @param key signs for a host that has joined; null for one that has not.
+ * @param office which desk it is of; absent where the host need not know, or would not take it.
+ */
 export function seal(
   { id, plan, digest, not_before, expires }: Job,
   operation: JobOperation,
   host_id: string | null,
   key: Pick<SigningKey, "sign"> | null,
+  office?: Office,
 ): SignedEnvelope {
-  const about: Envelope = { v: 1, id, plan, to: host_id, operation, digest, nbf: not_before, exp: expires };
+  const about: Envelope = {
+    v: 1,
+    id,
+    plan,
+    to: host_id,
+    operation,
+    digest,
+    nbf: not_before,
+    exp: expires,
+    ...(office && { office }),
+  };
   const envelope = JSON.stringify(about);
   return key === null || host_id === null
     ? { envelope }

@@ -15,6 +15,10 @@ const MEMBERSHIP = v.object({
   /** The pin of the key that the desk has announced, and when it signed both, ISO 8601 (`desk-pins.ts`). */
   desk_next_pin: v.optional(v.string()),
   desk_pins_signed: v.optional(v.string()),
+  /** The newest generations of desks that were taken over, as they have signed them (`take-generation.ts`). */
+  desk_offices: v.optional(
+    v.array(v.object({ line: v.string(), generation: v.number(), signature: v.string() })),
+  ),
   /** When the desk signed what it has sent for its NATS server, ISO 8601 (`grant.ts`). */
   nats_signed: v.optional(v.string()),
   ...JOIN_ANSWER.entries,

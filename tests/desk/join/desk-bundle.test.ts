@@ -158,7 +158,7 @@ test("a further desk of the same hosts keeps its own identity on the NATS server
   const bundle = await bundleOf(desk);
   await expect(take(next, bundle)).rejects.toThrow("this folder is a desk already");
   const { written, backups } = await take(next, bundle, { without_nats: true });
-  expect(written).toEqual(["desk_key", "tls/key.pem", "tls/cert.pem"]);
+  expect(written).toEqual(["desk_key", "tls/key.pem", "tls/cert.pem", "desk_generation.json"]);
   expect(backups).toEqual({});
   expect(readFileSync(nats, "utf8")).toBe("of its own");
   expect(existsSync(natsOperator)).toBe(false);

@@ -2,9 +2,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { callOperation } from "../../../src/core/call";
-import { localCaller } from "../../../src/core/caller";
-import type { Operation } from "../../../src/core/operation";
 import { listHosts } from "../../../src/desk/fleet/operations/hosts";
 import { addJoinString } from "../../../src/desk/join/operations";
 import { createFollower } from "../../../src/desk/join/standby/follower";
@@ -31,22 +28,12 @@ import { openSnapshot, openStandbyKey } from "../../../src/desk/join/standby/sna
 import { createFolderFiles } from "../../../src/lib/folder-files";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
-import type { Service } from "../../../src/service/service";
 import { listTokens, makeToken } from "../../../src/trust/operations/tokens";
 import { parseStandbyString } from "../../../src/wire/join/join-string";
 import { testService, until } from "../../support";
 import { newPlan, plannedHosts } from "../plans/support";
+import { call, followed, type Machine } from "./standby-support";
 import { joinString, tlsServer } from "./support";
-
-interface Machine {
-  readonly service: Service;
-  readonly configDir: string;
-}
-
-const call = async <O>({ service }: Machine, operation: O, input: object = {}) =>
-  callOperation(service, operation as Operation, input, localCaller(service, "cli")) as Promise<
-    Record<string, unknown>
-  >;
 
 const HOST = { label: "lab-0", base_url: "https://10.0.0.9:9939", token: "t".repeat(32), tags: ["lab"] };
 
@@ -61,14 +48,6 @@ async function deskWithPlan() {
   ledger.apply(seq, null, Date.now());
   ledger.commit([{ plan: seq, n: 0, attempt: 0, step: "send", way: "job" }], Date.now());
   return { ...desk, seq, id };
-}
-
-/** Lets `next` follow `desk`. @returns the string. */
-async function followed(desk: Machine, next: Machine, name = "second"): Promise<string> {
-  const { key } = await call(next, showKey);
-  const { standby_string } = await call(desk, allow, { name, key });
-  await call(next, follow, { standby_string });
-  return String(standby_string);
 }
 
 /** How `machine` follows, looked at as its server does each second. */
@@ -328,7 +307,7 @@ test("a word that a take-over or a reinstatement has ended counts no more, whate
   writeTakenOver(files, { generation: 1, since: "2026-01-01T00:00:00.000Z", by: "second" });
   expect(isInOffice(files)).toBe(false);
   // As `reinstate` leaves it that is ended between its two files.
-  writeFileSync(files.deskGeneration, generationText({ generation: 2, since: "", by: null }));
+  writeFileSync(files.deskGeneration, generationText({ generation: 2, since: "", by: null, line: "" }));
   expect(isInOffice(files)).toBe(true);
   writeFileSync(files.takenOver, "{}");
   expect(isInOffice(files)).toBe(false);

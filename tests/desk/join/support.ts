@@ -16,6 +16,7 @@ export async function tlsServer({
   ...options
 }: {
   readonly client_ca?: string;
+  readonly rate_limit?: number;
   readonly service?: Parameters<typeof testService>[0];
 } = {}) {
   const made = testService(service);

@@ -7,13 +7,15 @@
 import { conflict, Failure } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { type FollowingFiles, followingNow } from "./following";
-import { type OfficeFiles, takenOverBy } from "./office";
+import { generationOf, type OfficeFiles, takenOverBy } from "./office";
 
 /** The files that say so. */
 export type InOfficeFiles = OfficeFiles & Pick<FollowingFiles, "following">;
 
 /** @throws `conflict` where this machine is not the desk; `unavailable` where nobody knows. */
 export function requireInOffice(files: InOfficeFiles): void {
+  // A file that is broken says nothing good.
+  generationOf(files);
   const taken = takenOverBy(files);
   if (taken)
     throw conflict(

@@ -8,8 +8,10 @@ import * as v from "valibot";
 import { writeFileAtomic } from "../../../lib/files";
 import { jsonIn } from "../../../lib/json-in";
 import { readTrustFile, unusable } from "../../../lib/trust-files";
+import { newId } from "../../../wire/join/join-string";
+import { OFFICE } from "../../../wire/join/office";
 
-const GENERATION = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+const { generation: GENERATION } = OFFICE;
 
 const DESK_GENERATION = v.object({
   generation: GENERATION,
@@ -17,6 +19,8 @@ const DESK_GENERATION = v.object({
   since: v.string(),
   /** The id of the standby string with which this machine took over; null where a person has reinstated it. */
   by: v.nullable(v.string()),
+  /** Which of several desks of the same hosts this is; empty for the first. */
+  line: v.optional(OFFICE.line, ""),
 });
 
 export type DeskGeneration = v.InferOutput<typeof DESK_GENERATION>;
@@ -37,17 +41,28 @@ export interface OfficeFiles {
 }
 
 /** A desk that nobody has taken over yet. */
-const FIRST: DeskGeneration = { generation: 0, since: "", by: null };
+const FIRST: DeskGeneration = { generation: 0, since: "", by: null, line: "" };
 
 /** The generation of this desk. @throws `unavailable` where the file is broken. */
 export const generationOf = ({ deskGeneration }: Pick<OfficeFiles, "deskGeneration">): DeskGeneration =>
   read(deskGeneration, DESK_GENERATION) ?? FIRST;
 
-/** The generation in the text of the file of a bundle, 0 without; undefined where that is none. */
-export function generationIn(text: string | undefined): number | undefined {
-  if (text === undefined) return 0;
+/** The generation in the text of the file of a bundle; undefined where that is none. */
+export function generationIn(text: string | undefined): DeskGeneration | undefined {
+  if (text === undefined) return FIRST;
   const parsed = v.safeParse(DESK_GENERATION, jsonIn(text));
-  return parsed.success ? parsed.output.generation : undefined;
+  return parsed.success ? parsed.output : undefined;
+}
+
+/** The faults of the file in a bundle. */
+export const generationFaults = (content: unknown): string[] =>
+  v.is(DESK_GENERATION, content) ? [] : ["expected how often a desk was taken over"];
+
+/** The text of the file on a machine that becomes a further desk of the same hosts: its line is its own, and stays. */
+export function furtherDeskText(files: Pick<OfficeFiles, "deskGeneration">): string {
+  const before = generationOf(files);
+  if (before.line !== "") return generationText(before);
+  return generationText({ ...FIRST, since: new Date().toISOString(), line: newId() });
 }
 
 /** The text of the file. */

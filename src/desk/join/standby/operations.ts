@@ -372,8 +372,9 @@ export const reinstate = operation({
     requireNoneCutOff(files);
     // A broken file names no generation: it is removed by hand.
     const taken = takenOverBy(files)?.generation ?? 0;
-    const generation = Math.max(taken, generationOf(files).generation) + 1;
-    writeGeneration(files, { generation, since: new Date().toISOString(), by: null });
+    const before = generationOf(files);
+    const generation = Math.max(taken, before.generation) + 1;
+    writeGeneration(files, { ...before, generation, since: new Date().toISOString(), by: null });
     rmSync(files.takenOver, { force: true });
     return { generation };
   },

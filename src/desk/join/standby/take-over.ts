@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { Publish } from "../../../core/events";
 import { conflict, rejected, systemCode, unavailable } from "../../../lib/errors";
+import type { Office } from "../../../wire/join/office";
 import { becomeDesk, type TakeOverParts } from "../become-desk";
 import { checked, type DeskBundle } from "../desk-bundle";
 import { tellFormer } from "./follower";
@@ -62,12 +63,12 @@ export async function takeOver(
       `the desk at ${known.address} is still there: end its server first; --force takes over all the same`,
     );
   const following = isUp ? await newest(uses, known) : known;
-  const { bundle, generation } = await snapshotOf(uses, following);
+  const { bundle, generation, line } = await snapshotOf(uses, following);
   const about = { desk: following.address, generation, snapshot: following.snapshot ?? "" };
   if (dry_run) return { ...about, written: [], backups: {}, notes: [], told: false };
   if (uses.hasServer()) throw conflict("a server runs here: stop it before this machine takes over");
   const now = new Date().toISOString();
-  const office = generationText({ generation, since: now, by: following.id });
+  const office = generationText({ generation, since: now, by: following.id, line });
   const taken = { ...bundle, files: { ...bundle.files, "desk_generation.json": office } };
   const arrivals = { ...parts.arrivals, "plans.db": parts.plansTakenOver };
   const ways = { replace: true, without_nats: false };
@@ -105,14 +106,14 @@ function followed(files: TakeOverUses["files"]): Following {
 async function snapshotOf(
   { files, identity, parts }: TakeOverUses,
   following: Following,
-): Promise<{ readonly bundle: DeskBundle; readonly generation: number }> {
+): Promise<Office & { readonly bundle: DeskBundle }> {
   if (following.snapshot === null)
     throw conflict(`nothing has come from the desk at ${following.address} yet`);
   const sealed = readSealed(snapshotFile(files, following));
   const bundle = await checked(await openSnapshot(sealed, await identity()), parts.readers);
   const before = generationIn(bundle.files["desk_generation.json"]);
   if (before === undefined) throw rejected("bundle rejected: desk_generation.json has no generation");
-  return { bundle, generation: before + 1 };
+  return { bundle, generation: before.generation + 1, line: before.line };
 }
 
 function readSealed(file: string): Uint8Array {

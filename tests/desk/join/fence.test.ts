@@ -1,0 +1,285 @@
+/** Hosts that have heard of a take-over take no job of the desk before, whatever it knows. Desks and hosts are servers on loopback, with TLS. */
+import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import fc from "fast-check";
+import { callOperation } from "../../../src/core/call";
+import { localCaller } from "../../../src/core/caller";
+import { broadcastExecute } from "../../../src/desk/fleet/operations/fleet";
+import { importDesk } from "../../../src/desk/join/operations";
+import { generationOf, generationText, takenOverBy } from "../../../src/desk/join/standby/office";
+import { reinstate, takeOverDesk } from "../../../src/desk/join/standby/operations";
+import { showPlan } from "../../../src/desk/plans/operations/look";
+import { newPlan } from "../../../src/desk/plans/operations/make";
+import { applyPlan } from "../../../src/desk/plans/operations/run";
+import { configFiles } from "../../../src/lib/paths";
+import { isSignedBy, openSigningKey } from "../../../src/trust/identity";
+import { seal } from "../../../src/wire/job/envelope";
+import { type Office, officeMessage } from "../../../src/wire/join/office";
+import { countingTable, madeUpJob } from "../../host/jobs/support";
+import { testService, until } from "../../support";
+import { call, followed, type Machine } from "./standby-support";
+import { joinString, joinWith, tlsServer } from "./support";
+
+/** A host that has joined a desk, and what counts the jobs that it has run. */
+async function joined() {
+  const table = countingTable();
+  const service = { operations: table.operations };
+  const desk = await tlsServer({ service });
+  const host = await tlsServer({ service, rate_limit: 0 });
+  await joinWith(host, (await joinString(desk)).join_string);
+  const [entry] = (await desk.service.addressBook()).hosts();
+  const hostId = entry?.member?.host_id ?? "";
+  const key = openSigningKey(desk.files.deskKey);
+  const post = async (path: string, body: object) => {
+    const response = await fetch(`${host.server.url}${path}`, {
+      ...{ method: "POST", body: JSON.stringify(body), tls: { rejectUnauthorized: false } },
+      headers: { authorization: `Bearer ${entry?.token}`, "content-type": "application/json" },
+    });
+    const answer: Record<string, unknown> = {
+      status: response.status,
+      ...((await response.json()) as object),
+    };
+    return answer;
+  };
+  return {
+    ...{ table, desk, host, hostId, key },
+    /** What the desk with that office says to the host. */
+    tell: (office: Office, signature = key.sign(officeMessage(hostId, office))) =>
+      post("/desk/generation", { line: office.line, generation: office.generation, signature }),
+    send: (job: ReturnType<typeof madeUpJob>, office?: Office) =>
+      post("/plans/jobs", { ...seal(job, "execute", hostId, key, office), content: job.content, wait_s: 30 }),
+    cancel: (job: ReturnType<typeof madeUpJob>, office?: Office) =>
+      post("/plans/jobs/cancel", seal(job, "cancel", hostId, key, office)),
+    async [Symbol.asyncDispose]() {
+      await host[Symbol.asyncDispose]();
+      await desk[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const of = (generation: number, line = ""): Office => ({ line, generation });
+
+test("whatever a host hears and gets in which order, it begins no job of a generation before the newest of that line", async () => {
+  await using made = await joined();
+  const newest = new Map<string, number>();
+  const office = fc.record({ generation: fc.nat(4), line: fc.constantFrom("", "abcdefgh", "aaaaaaaa") });
+  const step = fc.record({ kind: fc.constantFrom("tell", "job", "cancel"), office });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+      for (const { kind, office } of steps) {
+        const { line, generation } = office;
+        const known = newest.get(line) ?? 0;
+        // The first desk says nothing while it was never taken over.
+        const said = line === "" && generation === 0 ? undefined : office;
+        if (kind === "tell") {
+          const heard = await made.tell(office);
+          newest.set(line, Math.max(known, generation));
+          expect(heard).toMatchObject({ status: 200, changed: generation > known });
+          const proof = officeMessage(made.hostId, of(Number(heard.generation), line));
+          expect(heard.generation).toBe(Math.max(known, generation));
+          expect(isSignedBy(made.key.publicKey, proof, String(heard.signature))).toBe(true);
+          continue;
+        }
+        const before = made.table.ran();
+        const isOver = generation < known;
+        if (kind === "cancel") {
+          expect((await made.cancel(madeUpJob(), said)).status).toBe(isOver ? 409 : 200);
+          continue;
+        }
+        const answer = await made.send(madeUpJob(), said);
+        expect(answer).toMatchObject(isOver ? { status: 409 } : { status: 200, state: "done" });
+        expect(made.table.ran()).toBe(before + (isOver ? 0 : 1));
+      }
+    }),
+    { numRuns: 40 },
+  );
+  // It is on disk, and so outlives the process.
+  const kept = JSON.parse(readFileSync(made.host.files.desk, "utf8")).desk_offices ?? [];
+  expect(new Map(kept.map((one: Office) => [one.line, one.generation]))).toEqual(
+    new Map([...newest].filter(([, generation]) => generation > 0)),
+  );
+}, 60_000);
+
+test("a host takes a generation that its desk has signed for it, and nothing else", async () => {
+  await using made = await joined();
+  const other = officeMessage(
+    made.hostId.replace(/^./, (one) => (one === "0" ? "1" : "0")),
+    of(3),
+  );
+  for (const signature of [made.key.sign(other), made.key.sign(officeMessage(made.hostId, of(2)))])
+    expect(await made.tell(of(3), signature)).toMatchObject({ status: 403 });
+  expect((await made.send(madeUpJob())).status).toBe(200);
+});
+
+test("a host has room for the take-overs of sixteen desks", async () => {
+  await using made = await joined();
+  const lines = [..."abcdefghijklmnop"].map((letter) => letter.repeat(8));
+  for (const line of lines) expect(await made.tell(of(1, line))).toMatchObject({ status: 200 });
+  expect(await made.tell(of(1, "qqqqqqqq"))).toMatchObject({ status: 409 });
+  expect(await made.tell(of(2, "aaaaaaaa"))).toMatchObject({ status: 200, changed: true });
+});
+
+test("a desk that was taken over still hears what became of a job that the host took before", async () => {
+  await using made = await joined();
+  const job = madeUpJob();
+  const before = await made.send(job);
+  await made.tell(of(1));
+  expect(await made.send(job)).toEqual(before);
+  expect(made.table.ran()).toBe(1);
+});
+
+/** A desk that is cut off from its standby, which has taken over; the host has heard of it, or not. */
+async function cutOff(hasHeard = true) {
+  const made = await joined();
+  const next = testService({ operations: made.table.operations });
+  await followed(made.desk, next);
+  // Its plans go on without it.
+  await made.desk.server.stop();
+  await call(next, takeOverDesk);
+  const tellAll = async ({ service }: Machine) => {
+    const book = await service.addressBook();
+    await (await service.deskFence()).tellAll(book.hosts(), (one) => book.reach(one));
+  };
+  if (hasHeard) await tellAll(next);
+  return {
+    ...{ ...made, next, tellAll },
+    async [Symbol.asyncDispose]() {
+      await next[Symbol.asyncDispose]();
+      await made[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The states of a job that has not ended. */
+const OPEN = ["planned", "waiting", "sent", "running"];
+
+/** Runs a plan of one job. @returns how it ended at the host. */
+async function planOn({ service }: Machine) {
+  const caller = localCaller(service, "api");
+  const made = await callOperation(service, newPlan, { actions: [["AC_count"]], on: "all" }, caller);
+  await callOperation(service, applyPlan, { id: made.id, digest: made.digest }, caller);
+  const counts = async () => (await callOperation(service, showPlan, { id: made.id }, caller)).counts;
+  const isOver = (now: Record<string, number>) => OPEN.every((state) => now[state] === undefined);
+  return until("the end of the plan", async () => {
+    const now = await counts();
+    return isOver(now) && now;
+  });
+}
+
+test("a first desk that is alive and has not heard runs no plan on a host that has; the host tells it, with proof", async () => {
+  await using made = await cutOff();
+  const { desk, next, table } = made;
+  expect(takenOverBy(desk.files)).toBeUndefined();
+  expect(await planOn(desk)).toMatchObject({ refused: 1 });
+  expect(table.ran()).toBe(0);
+  await until("the first desk to know", () => takenOverBy(desk.files) !== undefined);
+  expect(takenOverBy(desk.files)).toMatchObject({ generation: 1 });
+  expect(planOn(desk)).rejects.toThrow("has taken this desk over");
+  expect(await planOn(next)).toMatchObject({ ok: 1 });
+  expect(table.ran()).toBe(1);
+});
+
+test("nor does it run a broadcast there, which a host without jobs would get by its token alone", async () => {
+  await using made = await cutOff();
+  const { desk, table } = made;
+  const caller = localCaller(desk.service, "api");
+  const input = { actions: [["AC_count"]], on: "all" };
+  const outcomes = await callOperation(desk.service, broadcastExecute, input, caller);
+  expect(outcomes).toMatchObject([{ ok: false, error: expect.stringContaining("was taken over") }]);
+  expect(table.ran()).toBe(0);
+});
+
+test("a desk that has taken over tells a host before its first job, and again after a restart", async () => {
+  await using made = await cutOff(false);
+  const { desk, next, table } = made;
+  expect(await planOn(next)).toMatchObject({ ok: 1 });
+  expect(await planOn(desk)).toMatchObject({ refused: 1 });
+  await next.service.stop();
+  const { createService } = await import("../../../src/service/service");
+  const again = createService({ configDir: next.configDir, operations: table.operations });
+  expect(await planOn({ service: again, configDir: next.configDir })).toMatchObject({ ok: 1 });
+  await again.stop();
+  expect(table.ran()).toBe(2);
+});
+
+test("a first desk that is reinstated has its hosts back, and the other one is refused", async () => {
+  await using made = await cutOff();
+  const { desk, next } = made;
+  await planOn(desk);
+  await until("the first desk to know", () => takenOverBy(desk.files) !== undefined);
+  await call(desk, reinstate);
+  await until("what it is to be known", async () => {
+    await made.tellAll(desk);
+    return JSON.parse(readFileSync(made.host.files.desk, "utf8")).desk_offices[0].generation === 2;
+  });
+  expect(await planOn(desk)).toMatchObject({ ok: 1 });
+  expect(await planOn(next)).toMatchObject({ refused: 1 });
+  await until("the other to know", () => takenOverBy(configFiles(next.configDir)) !== undefined);
+});
+
+test("a host that says so without proof takes no desk over", async () => {
+  await using made = await joined();
+  const { desk, hostId, host } = made;
+  const office = { ...of(7), signature: made.key.sign(officeMessage(hostId, of(6))) };
+  const membership = JSON.parse(readFileSync(host.files.desk, "utf8"));
+  writeFileSync(host.files.desk, JSON.stringify({ ...membership, desk_offices: [office] }));
+  expect(await planOn(desk)).toMatchObject({ refused: 1 });
+  expect(takenOverBy(desk.files)).toBeUndefined();
+});
+
+test("a further desk of the same hosts goes on after the first was taken over", async () => {
+  await using made = await joined();
+  await using further = testService({ operations: made.table.operations });
+  await using next = testService({ operations: made.table.operations });
+  const { bundle } = await made.desk.service.deskNow();
+  await call(further, importDesk, { bundle, without_nats: true });
+  expect(generationOf(configFiles(further.configDir))).toMatchObject({
+    ...{ generation: 0, line: expect.stringMatching(/^[a-z2-7]{8}$/) },
+  });
+  await followed(made.desk, next);
+  await made.desk.server.stop();
+  await call(next, takeOverDesk);
+  expect(await planOn(next)).toMatchObject({ ok: 1 });
+  expect(await planOn(further)).toMatchObject({ ok: 1 });
+  expect(await planOn(made.desk)).toMatchObject({ refused: 1 });
+});
+
+test("a host with an earlier svc takes the jobs of a desk that has taken over", async () => {
+  await using made = await cutOff(false);
+  const { next } = made;
+  const fence = await next.service.deskFence();
+  const server = Bun.serve({
+    port: 0,
+    fetch: () => Response.json({ error: "no such route" }, { status: 404 }),
+  });
+  const old = {
+    ...{ label: "old", host_id: made.hostId },
+    server: {
+      url: `http://127.0.0.1:${server.port}`,
+      token: "t".repeat(32),
+      trust: { kind: "any" } as const,
+    },
+  };
+  expect(await fence.officeFor(old, {})).toBeUndefined();
+  await server.stop(true);
+  expect(await fence.officeFor(old, {})).toBeUndefined();
+  expect(
+    await fence.officeFor({ ...old, host_id: "0".repeat(32) }, {}).catch((error) => error),
+  ).toMatchObject({
+    ...{ fault: "unreachable", sent: false },
+  });
+});
+
+test("a generation that cannot be read begins nothing, and no bundle brings one", async () => {
+  await using made = await joined();
+  await using next = testService();
+  const { bundle } = await made.desk.service.deskNow();
+  const files = { ...bundle.files, "desk_generation.json": '{"generation":-1}' };
+  expect(call(next, importDesk, { bundle: { ...bundle, files } })).rejects.toThrow(
+    "how often a desk was taken over",
+  );
+  writeFileSync(made.desk.files.deskGeneration, "{}");
+  expect(planOn(made.desk)).rejects.toThrow("does not say who is the desk");
+  writeFileSync(made.desk.files.deskGeneration, generationText({ ...of(0), since: "", by: null }));
+  expect(await planOn(made.desk)).toMatchObject({ ok: 1 });
+});

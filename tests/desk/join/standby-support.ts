@@ -1,0 +1,25 @@
+/** A desk and its standby, for tests. */
+import { callOperation } from "../../../src/core/call";
+import { localCaller } from "../../../src/core/caller";
+import type { Operation } from "../../../src/core/operation";
+import { allow, follow, showKey } from "../../../src/desk/join/standby/operations";
+import type { Service } from "../../../src/service/service";
+
+export interface Machine {
+  readonly service: Service;
+  readonly configDir: string;
+}
+
+/** What the operation answers to the owner of that machine. */
+export const call = async <O>({ service }: Machine, operation: O, input: object = {}) =>
+  callOperation(service, operation as Operation, input, localCaller(service, "cli")) as Promise<
+    Record<string, unknown>
+  >;
+
+/** Lets `next` follow `desk`. @returns the string. */
+export async function followed(desk: Machine, next: Machine, name = "second"): Promise<string> {
+  const { key } = await call(next, showKey);
+  const { standby_string } = await call(desk, allow, { name, key });
+  await call(next, follow, { standby_string });
+  return String(standby_string);
+}
