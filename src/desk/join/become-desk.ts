@@ -124,7 +124,7 @@ export async function becomeDesk(
           return [name, begin(name, content ?? "")] as const;
         }),
     );
-    const stamp = Math.floor(Date.now() / 1_000);
+    const stamp = freeStamp(configDir, [...NAMES, basename(adminHosts)]);
     const backups: Record<string, string> = {};
     const bookName = basename(adminHosts);
     // In its place: cut off at any time, there is the one book or the other, never none, which would be taken for an empty one.
@@ -164,6 +164,13 @@ export async function becomeDesk(
     rmSync(takenOver, { force: true });
     return { written: coming, backups, notes: [...notes, ...missing(bundle, coming)] };
   });
+}
+
+/** Unix time, in seconds, or later where backups of then are here: one that is cut off and done again at once replaces none of the first time. */
+function freeStamp(configDir: string, names: readonly string[]): number {
+  let stamp = Math.floor(Date.now() / 1_000);
+  while (names.some((name) => existsSync(join(configDir, `${name}.bak.${stamp}`)))) stamp++;
+  return stamp;
 }
 
 /** The address book in a bundle, and where no database has it. */

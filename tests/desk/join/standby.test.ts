@@ -353,3 +353,18 @@ test("a key that is mistyped is refused when it is given, and not when the stand
   );
   expect(await call(desk, show)).toMatchObject({ standbys: [] });
 });
+
+test("what a take-over keeps replaces no backup of the same second", async () => {
+  await using next = testService();
+  await next.service.prepareFolder();
+  await call(next, makeToken, { name: "own", scope: ["read"] });
+  {
+    await using desk = await deskWithPlan();
+    await followed(desk, next);
+  }
+  const now = Math.floor(Date.now() / 1_000);
+  const before = Array.from({ length: 60 }, (_, nth) => `${next.configDir}/tokens.json.bak.${now + nth}`);
+  for (const path of before) writeFileSync(path, "kept");
+  await call(next, takeOverDesk);
+  expect(before.map((path) => readFileSync(path, "utf8"))).toEqual(before.map(() => "kept"));
+});
