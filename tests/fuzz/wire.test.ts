@@ -76,16 +76,21 @@ describe("a body that is no good is refused", () => {
  * keeps of its files is left out, which it may be writing under another name.
  */
 async function importable(folder: string): Promise<Map<string, string>> {
-  const files = [...contentOf(folder)].filter(([name]) => !/^(?:format\.json|admin_hosts\.db)/.test(name));
-  await server.call("/admin/hosts");
-  return new Map([...files, ["admin_hosts.json", rowsOfBook(join(folder, "admin_hosts.db"))]]);
+  const own = /^(?:format\.json|admin_hosts\.db|admin_hosts\.json\.taken-over)/;
+  const files = [...contentOf(folder)].filter(([name]) => !own.test(name));
+  return new Map([...files, ["admin_hosts.json", JSON.stringify(bookIn(folder))]]);
 }
 
-/** All that the address book has, tokens too. */
-function rowsOfBook(file: string): string {
-  if (!existsSync(file)) return "none";
+/** All that the address book has, tokens too; also where the server has not taken over yet what came with a bundle. */
+function bookIn(folder: string): unknown[] {
+  const [file, former] = ["admin_hosts.db", "admin_hosts.json"].map((name) => join(folder, name)) as [
+    string,
+    string,
+  ];
+  if (!existsSync(file)) return existsSync(former) ? JSON.parse(readFileSync(former, "utf8")).hosts : [];
   using db = new Database(file, { readonly: true });
-  return JSON.stringify(db.query("SELECT name, value FROM hosts ORDER BY place").all());
+  const rows = db.query("SELECT value FROM hosts ORDER BY place").all() as Array<{ readonly value: string }>;
+  return rows.map(({ value }) => JSON.parse(value));
 }
 
 describe("a bundle that is no good leaves everything as it was", () => {
