@@ -11,7 +11,7 @@
  * What is drawn (30 pictures or lines a second) is what the delivered pictures are divided by; times are divided by their goals.
  */
 import { join } from "node:path";
-import { nameOfEncoder } from "../src/host/desktop/screen/film/encoder";
+import { nameOfEncoder } from "../src/host/desktop/screen/video/encoder";
 import {
   memoryBytes,
   processorMs,
@@ -48,12 +48,12 @@ export async function bench(): Promise<Figure[]> {
     await farAway(svc, stage, viewer),
     await idleViewer(svc, stage, viewer),
     ...(await manyViewers(svc, stage, viewer)),
-    ...(await fullFilm(svc, stage, viewer)),
+    ...(await fullVideo(svc, stage, viewer)),
   ];
 }
 
-/** A film on all of the screen, in H.264 where the host has a library for it, and as JPEGs to a browser that does not decode that. */
-async function fullFilm(svc: Rival, stage: Stage, viewer: Viewer): Promise<Figure[]> {
+/** A video on all of the screen, in H.264 where the host has a library for it, and as JPEGs to a browser that does not decode that. */
+async function fullVideo(svc: Rival, stage: Stage, viewer: Viewer): Promise<Figure[]> {
   const measure = async (to: Viewer) => {
     await stage.show("still");
     await to.connect(await svc.enter());
@@ -67,23 +67,23 @@ async function fullFilm(svc: Rival, stage: Stage, viewer: Viewer): Promise<Figur
     await to.disconnect();
     return { fps, cores };
   };
-  const film = await measure(viewer);
+  const video = await measure(viewer);
   await using plain = await startViewer(false);
   const jpegs = await measure(plain);
   const encoder = (await nameOfEncoder()) ?? "no encoder here";
   const beside = `as JPEGs ${jpegs.fps.toFixed(1)} a second, ${jpegs.cores.toFixed(2)} cores`;
   return [
     {
-      name: "live screen: film 1080p by h264, pictures a second, against 25",
-      ratio: film.fps / 25,
+      name: "live screen: video 1080p by h264, pictures a second, against 25",
+      ratio: video.fps / 25,
       goal: ">= 1",
-      detail: `${film.fps.toFixed(1)} / 25 (${encoder}; ${beside})`,
+      detail: `${video.fps.toFixed(1)} / 25 (${encoder}; ${beside})`,
     },
     {
-      name: "live screen: film 1080p by h264, processor time, against one core",
-      ratio: film.cores,
+      name: "live screen: video 1080p by h264, processor time, against one core",
+      ratio: video.cores,
       goal: "<= 1",
-      detail: `${film.cores.toFixed(2)} / 1 (${((film.cores * 1_000) / film.fps).toFixed(1)} ms a picture; ${beside})`,
+      detail: `${video.cores.toFixed(2)} / 1 (${((video.cores * 1_000) / video.fps).toFixed(1)} ms a picture; ${beside})`,
     },
   ];
 }

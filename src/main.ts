@@ -13,7 +13,7 @@ const children: Readonly<Record<string, () => Promise<ChildModule>>> = {
   "black-box-child": () => import("./host/desktop/screen/black-box/reading-child"),
   "desktop-child": () => import("./host/desktop/worker-child"),
   "elements-child": () => import("./host/desktop/elements/worker-child"),
-  "film-child": () => import("./host/desktop/screen/film/encoder-child"),
+  "video-child": () => import("./host/desktop/screen/video/encoder-child"),
   "query-child": () => import("./host/desktop/webdriver/query-child"),
   "session-child": () => import("./host/peers/worker"),
   "text-child": () => import("./host/desktop/text/wasm-child"),

@@ -35,8 +35,8 @@ type Open = (options: object, done: (error: Error | null, display: Display) => v
 const FRAMES_A_SECOND = 30;
 /** Where the number of a picture is on the screen. */
 const CODE = { x: 1_000, y: 100 };
-/** Where each film is, and of how many pictures, after which it begins again. */
-const FILMS = {
+/** Where each video is, and of how many pictures, after which it begins again. */
+const VIDEOS = {
   small: { ...CODE, width: 640, height: 360, pictures: 32 },
   large: { ...CODE, width: 920, height: 980, pictures: 32 },
   full: { x: 0, y: 0, width: 1_920, height: 1_080, pictures: 12 },
@@ -98,7 +98,7 @@ function openKeyWindow(): void {
 }
 
 /** The number of a picture stands in a row of blocks, one bit each, black or white. */
-async function openFilm(place: (typeof FILMS)[keyof typeof FILMS]) {
+async function openVideo(place: (typeof VIDEOS)[keyof typeof VIDEOS]) {
   const { width, height, pictures } = place;
   const bytes = width * height * 4;
   const { buffer, shmseg } = await new Promise<Segment>((resolve, reject) =>
@@ -162,14 +162,14 @@ function openTerminal() {
 }
 
 openKeyWindow();
-const films = {
-  small: await openFilm(FILMS.small),
-  large: await openFilm(FILMS.large),
-  full: await openFilm(FILMS.full),
+const videos = {
+  small: await openVideo(VIDEOS.small),
+  large: await openVideo(VIDEOS.large),
+  full: await openVideo(VIDEOS.full),
 };
 const scroll = openTerminal();
 const scenes: Record<string, { draw(nth: number): void; show?(): void; hide?(): void }> = {
-  ...films,
+  ...videos,
   still: { draw() {} },
   scroll: { draw: scroll },
 };

@@ -87,7 +87,7 @@ export async function startViewer(takesH264 = true): Promise<Viewer> {
     async framesPerSecond(scene, ms) {
       const { frames, seconds } = await page.evaluate(
         ([what, time]) => (globalThis as unknown as Window).frames(what, time),
-        [scene === "scroll" ? "text" : "film", ms] as const,
+        [scene === "scroll" ? "text" : "video", ms] as const,
       );
       return frames / seconds;
     },

@@ -14,7 +14,7 @@ testWith("Xvfb")("with a display it exits 0", async () => {
   using host = installBinary();
   await using display = await startDisplay({ managed: false });
   const { stdout, exitCode } = await host.run(["diagnose"], { env: display.env });
-  expect(stdout).toMatch(/^ok {4}screenshot {7}X11 \(:\d+\): 1280x800, \d+ kB(, films by .+)?$/m);
+  expect(stdout).toMatch(/^ok {4}screenshot {7}X11 \(:\d+\): 1280x800, \d+ kB(, videos by .+)?$/m);
   expect(stdout).toMatch(/^ok {4}mouse {12}at \d+, \d+$/m);
   expect(stdout).toMatch(/^ok {4}optional_deps {4}4 of 4 found$/m);
   expect(stdout).toContain(`\n${CHECK_NAMES.length} checks; none failed`);

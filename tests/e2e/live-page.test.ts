@@ -140,7 +140,7 @@ function withPart(pixels: Int32Array, part: Int32Array): Int32Array {
   return pixels;
 }
 
-test("a film is decoded as H.264, is nearly what is drawn, and exactly that when it rests", async () => {
+test("a video is decoded as H.264, is nearly what is drawn, and exactly that when it rests", async () => {
   await using host = await setUp();
   // All pictures have this part alike: it looks the same at any time.
   const still = partOf(picture(SIZE, 0));
@@ -160,7 +160,7 @@ test("a film is decoded as H.264, is nearly what is drawn, and exactly that when
     };
   }`);
   let last = 0;
-  await until("thirty pictures of a film", async () => {
+  await until("thirty pictures of a video", async () => {
     for (let nth = 0; nth < 5; nth++) {
       await cinema.draw(++last);
       await Bun.sleep(30);

@@ -6,7 +6,7 @@
  */
 import type { Point, Region, Size } from "./geometry";
 import type { SeeingCalls } from "./images/look";
-import type { FilmEvents, ViewerCalls, ViewerEvents } from "./screen/calls";
+import type { VideoEvents, ViewerCalls, ViewerEvents } from "./screen/calls";
 import type { Devices } from "./screen/child/input";
 import type { Watch, WatchEvents } from "./screen/child/watch";
 import type { WindowWatch } from "./shown-windows";
@@ -161,7 +161,7 @@ export interface BackendEvents {
 }
 
 /** What the child process reports to its parent. */
-export interface DesktopEvents extends Pick<BackendEvents, "clipboard">, ViewerEvents, FilmEvents {
+export interface DesktopEvents extends Pick<BackendEvents, "clipboard">, ViewerEvents, VideoEvents {
   /**
    * What is known of the yes of a person (`PortalPermission`).
    *
@@ -205,8 +205,8 @@ export interface DesktopCalls
   windows(): Promise<readonly DesktopWindow[] | undefined>;
   /** The window under the pointer; undefined where there is none, and where the platform does not say. */
   pointed(): Promise<PointedWindow | undefined>;
-  /** The library that would encode films for viewers, and its version; null where the host has none that svc knows. */
-  filmEncoder(): Promise<string | null>;
+  /** The library that would encode videos for viewers, and its version; null where the host has none that svc knows. */
+  videoEncoder(): Promise<string | null>;
   /** Leaves keys and buttons as they are when the child ends: the runs that pressed them have finished. */
   keepPressed(): Promise<void>;
 }

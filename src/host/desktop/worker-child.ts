@@ -66,7 +66,7 @@ export default async function desktopChild(): Promise<void> {
     page: async (region: Region | undefined, options: PageOptions) =>
       takePage(await use(), region ?? undefined, options),
     pointed: async () => (await use()).pointed?.(),
-    filmEncoder: async () => (await import("./screen/film/encoder")).nameOfEncoder(),
+    videoEncoder: async () => (await import("./screen/video/encoder")).nameOfEncoder(),
     async keepPressed() {
       keepPressed = true;
     },
@@ -77,7 +77,7 @@ export default async function desktopChild(): Promise<void> {
     viewers ??= createViewers(use, {
       viewer: (...said) => parent?.viewer(...said),
       viewerStats: (stats) => parent?.viewerStats(stats),
-      filmFailed: (reason) => parent?.filmFailed(reason),
+      videoFailed: (reason) => parent?.videoFailed(reason),
     });
     return viewers.calls;
   };

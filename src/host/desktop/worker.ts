@@ -95,7 +95,7 @@ const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
     screenshot: v.object({ ...SIZE, shown: REGION, base64: v.nullable(v.string()) }),
     page: PAGE,
     windows: v.optional(v.array(WINDOW)),
-    filmEncoder: v.nullable(v.string()),
+    videoEncoder: v.nullable(v.string()),
     pointed: v.optional(v.object({ hwnd: v.number(), title: v.string(), pid: v.nullable(v.number()) })),
     place: PLACE,
     request: NOTHING,
@@ -186,8 +186,8 @@ export function createWorker(
       viewers.broke();
       viewers.lost("the desktop helper ended");
     };
-    const filmFailed = endFilms(() => viewers.forbidFilms(), options.log);
-    const events = { clipboard, permission: yes.changed, filmFailed, ...viewers.events };
+    const videoFailed = endVideos(() => viewers.forbidVideos(), options.log);
+    const events = { clipboard, permission: yes.changed, videoFailed, ...viewers.events };
     const started = startDesktopChild(options, events, exit);
     child = started;
     yes.tell(started);
@@ -256,10 +256,10 @@ export function createWorker(
   };
 }
 
-/** @returns what is called when the child can make no films. @param forbid has viewers ask for none. */
-const endFilms = (forbid: () => void, log: Log) => (reason: string) => {
+/** @returns what is called when the child can make no videos. @param forbid has viewers ask for none. */
+const endVideos = (forbid: () => void, log: Log) => (reason: string) => {
   forbid();
-  log.warn(`films are sent to viewers of the screen as single pictures from now on: ${reason}`);
+  log.warn(`videos are sent to viewers of the screen as single pictures from now on: ${reason}`);
 };
 
 /** What is known of the yes of a person. @param kept where it is kept. */

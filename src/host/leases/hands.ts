@@ -71,7 +71,7 @@ const MOVES: ReadonlySet<PropertyKey> = new Set(["move", "click", "scroll"] sati
 /** What an agent never gets: it is svc's own, or of viewers. */
 export const WITHHELD: ReadonlySet<PropertyKey> = new Set([
   ...(["stop", "keepPressed", "signature", "record", "stopRecording"] as const),
-  ...(["keepBlackBox", "stopBlackBox", "blackBoxState", "filmEncoder"] as const),
+  ...(["keepBlackBox", "stopBlackBox", "blackBoxState", "videoEncoder"] as const),
   ...(["openViewer", "controlViewer", "closeViewer", "nameScreen"] as const),
   ...(["permit", "allow"] as const),
 ] satisfies Array<keyof Desktop>);

@@ -348,18 +348,18 @@ describe("screenshot and mouse", () => {
     expect(await finding(mouse)).toMatchObject({ ok: true, detail: "at 100, 120" });
   });
 
-  test("the library that encodes films is named, and one that does not start is no fault", async () => {
-    const found = (filmEncoder: () => Promise<string | null>) =>
-      finding(screenshot, host({ desktop: async () => ({ ...DESKTOP, filmEncoder }) }));
+  test("the library that encodes videos is named, and one that does not start is no fault", async () => {
+    const found = (videoEncoder: () => Promise<string | null>) =>
+      finding(screenshot, host({ desktop: async () => ({ ...DESKTOP, videoEncoder }) }));
     expect(await found(async () => "x264 (build 164)")).toMatchObject({
       ok: true,
-      detail: "X11 (:0): 1280x800, 1 kB, films by x264 (build 164)",
-      extra: { film_encoder: "x264 (build 164)" },
+      detail: "X11 (:0): 1280x800, 1 kB, videos by x264 (build 164)",
+      extra: { video_encoder: "x264 (build 164)" },
     });
     expect(await found(() => Promise.reject(unavailable("it crashed")))).toMatchObject({
       ok: true,
       detail: "X11 (:0): 1280x800, 1 kB",
-      extra: { film_encoder: null },
+      extra: { video_encoder: null },
     });
   });
 

@@ -53,7 +53,7 @@ export const DESKTOP = {
   windows: async () => [],
   elements: { survey: async () => ({ programs: [], deaf: [] }) },
   screenshot: async () => ({ width: 1280, height: 800, base64: "iVBORw0KGgoAAAANSUhEUg==" }),
-  filmEncoder: async (): Promise<string | null> => null,
+  videoEncoder: async (): Promise<string | null> => null,
 };
 
 /** An executor that knows one command, which `perform` is; it takes what `isKnown` says. */

@@ -73,7 +73,7 @@ test("each method of a desktop acts through the gate, only looks, or is withheld
     | "keepBlackBox"
     | "stopBlackBox"
     | "blackBoxState"
-    | "filmEncoder";
+    | "videoEncoder";
   type Rest = Exclude<keyof Desktop, Looks | Own | Acts | "setClipboard" | Withheld | Permission | Filmed>;
   type Seen =
     | "survey"

@@ -51,13 +51,13 @@ export interface ViewerCalls extends RecordingCalls, BlackBoxCalls {
    *
    * @param viewer.control whether its keys, pointer and clipboard count from the start.
    * @param viewer.name for messages.
-   * @param viewer.film false where films are encoded for nobody any more, since that has failed (default: true).
+   * @param viewer.video false where videos are encoded for nobody any more, since that has failed (default: true).
    */
   openViewer(viewer: {
     readonly id: string;
     readonly control: boolean;
     readonly name: string;
-    readonly film?: boolean;
+    readonly video?: boolean;
   }): Promise<Door>;
   /** Without control, what a viewer sends is dropped. Resolves, when it ends, once its keys and buttons are released. */
   controlViewer(id: string, control: boolean): Promise<void>;
@@ -79,10 +79,10 @@ export interface ViewerEvents {
   viewerStats(viewers: readonly ViewerStats[]): void;
 }
 
-/** What the child reports of films. */
-export interface FilmEvents {
-  /** What encodes films has failed, once: it is not used again. */
-  filmFailed(reason: string): void;
+/** What the child reports of videos. */
+export interface VideoEvents {
+  /** What encodes videos has failed, once: it is not used again. */
+  videoFailed(reason: string): void;
 }
 
 /** The calls that start the child where there is none. */
@@ -116,5 +116,5 @@ export const VIEWER_CALLS: ReadonlySet<string> = new Set(Object.keys(VIEWER_ANSW
 export const VIEWER_EVENTS = {
   viewer: v.strictTuple([v.string(), v.picklist(["open", "closed"]), v.string()]),
   viewerStats: v.strictTuple([v.array(STATS)]),
-  filmFailed: v.strictTuple([v.string()]),
+  videoFailed: v.strictTuple([v.string()]),
 };

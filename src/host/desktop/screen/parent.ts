@@ -21,8 +21,8 @@ interface ViewerParent {
   call(method: string, args: readonly unknown[], hasChild: boolean): Promise<unknown>;
   /** The child has gone, or is about to, and all viewers with it. */
   lost(reason: string): void;
-  /** No child encodes films any more. */
-  forbidFilms(): void;
+  /** No child encodes videos any more. */
+  forbidVideos(): void;
 }
 
 /**
@@ -40,7 +40,7 @@ export function createViewerParent(
   /** Whether a child broke while there were such. */
   let mayBeDown = false;
   let screenName: string | undefined;
-  let mayFilm = true;
+  let mayVideo = true;
   /** The socket of the child: one that is killed leaves it behind. */
   let door: string | undefined;
 
@@ -90,7 +90,7 @@ export function createViewerParent(
         // Sent at once, so that a call that comes after it does not reach the child before it.
         const named = screenName === undefined ? undefined : send("nameScreen", [screenName]);
         const isViewer = method === "openViewer" && isNamed(first);
-        const given = isViewer && !mayFilm ? [{ ...first, film: false }] : args;
+        const given = isViewer && !mayVideo ? [{ ...first, video: false }] : args;
         const [answer] = await Promise.all([send(method, given), named]);
         if (isViewer) {
           ids.add(first.id);
@@ -106,8 +106,8 @@ export function createViewerParent(
       if (door !== undefined) removeDoor(door);
       door = undefined;
     },
-    forbidFilms() {
-      mayFilm = false;
+    forbidVideos() {
+      mayVideo = false;
     },
   };
 }

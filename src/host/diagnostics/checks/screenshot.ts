@@ -53,7 +53,7 @@ interface Uses extends ScreenSettings {
   desktop(): Promise<{
     session(requester: Requester): Promise<Session>;
     screenshot(frame: { readonly monitor?: number }, file: null, requester: Requester): Promise<Picture>;
-    filmEncoder(requester: Requester): Promise<string | null>;
+    videoEncoder(requester: Requester): Promise<string | null>;
   }>;
 }
 
@@ -79,10 +79,10 @@ export const screenshot = check({
       const bytes = Math.floor(((base64?.length ?? 0) * 3) / 4);
       if (!base64?.startsWith(PNG_HEAD)) return failed(NO_PNG, desktopAdvice(NO_PNG));
       // Without one, or where it does not start, viewers get single pictures: that is no fault.
-      const encoder = await desktop.filmEncoder(requester).catch(() => null);
-      const films = encoder === null ? "" : `, films by ${encoder}`;
-      const seen = `${session}: ${width}x${height}, ${Math.ceil(bytes / 1_000)} kB${films}`;
-      const found = { ...extra, width, height, bytes, film_encoder: encoder };
+      const encoder = await desktop.videoEncoder(requester).catch(() => null);
+      const videos = encoder === null ? "" : `, videos by ${encoder}`;
+      const seen = `${session}: ${width}x${height}, ${Math.ceil(bytes / 1_000)} kB${videos}`;
+      const found = { ...extra, width, height, bytes, video_encoder: encoder };
       return lacks.length === 0
         ? fine(seen, found)
         : warning(`${seen}; no ${lacks.join(", no ")}`, adviceFor(lacks), found);

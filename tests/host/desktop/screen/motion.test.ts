@@ -1,4 +1,4 @@
-/** Which part of the screen is a film. */
+/** Which part of the screen is a video. */
 import { expect, test } from "bun:test";
 import { createFrame } from "../../../../src/host/desktop/screen/child/frame";
 import { Motion } from "../../../../src/host/desktop/screen/child/motion";
@@ -33,15 +33,15 @@ function start(pixels = picture(SIZE, 0)) {
   };
 }
 
-const FILM = tilesIn(1, 2, 8, 9);
+const VIDEO = tilesIn(1, 2, 8, 9);
 
 test("it begins with the fourth look in which more than a third changed, and is the rectangle around what did", () => {
   const { look, area } = start();
-  look(FILM, 3);
+  look(VIDEO, 3);
   expect(area()).toBeUndefined();
-  look(FILM);
+  look(VIDEO);
   expect(area()?.rect).toEqual({ x: 64, y: 128, width: 448, height: 448 });
-  expect([...(area()?.tiles ?? [])]).toEqual(FILM);
+  expect([...(area()?.tiles ?? [])]).toEqual(VIDEO);
 });
 
 test("at the edges of the screen it ends with the screen", () => {
@@ -55,7 +55,7 @@ test("a third of the screen or less is none, nor is more in three looks of four"
   look(tilesIn(0, 0, 10, 3), 40);
   expect(area()).toBeUndefined();
   for (let nth = 0; nth < 10; nth++) {
-    look(FILM, 3);
+    look(VIDEO, 3);
     look([1]);
   }
   expect(area()).toBeUndefined();
@@ -64,13 +64,13 @@ test("a third of the screen or less is none, nor is more in three looks of four"
 test("text that scrolls is none", () => {
   const text = Int32Array.from({ length: SIZE.width * SIZE.height }, (_, at) => (at % 9 < 3 ? 0 : 0xff_ffff));
   const { look, area } = start(text);
-  look(FILM, 40);
+  look(VIDEO, 40);
   expect(area()).toBeUndefined();
 });
 
 test("it goes on while a little less moves, and ends after eight looks in which little does", () => {
   const { look, area } = start();
-  look(FILM, 4);
+  look(VIDEO, 4);
   look(tilesIn(2, 2, 6, 7), 8);
   expect(area()).toBeDefined();
   look([11, 12], 7);
@@ -81,23 +81,23 @@ test("it goes on while a little less moves, and ends after eight looks in which 
 
 test("it ends when nothing has changed for a while, and is the same again after it", () => {
   const { look, area } = start();
-  look(FILM, 4);
+  look(VIDEO, 4);
   const before = area();
   expect(area(600)).toBe(before);
   expect(area(800)).toBeUndefined();
-  look(FILM, 1, 800);
+  look(VIDEO, 1, 800);
   expect(area()).toBeUndefined();
-  look(FILM, 3);
+  look(VIDEO, 3);
   expect(before).toBeDefined();
   expect(area()).toBe(before);
 });
 
 test("it grows with what moves beside it, and not with what does so once", () => {
   const { look, area } = start();
-  look(FILM, 4);
+  look(VIDEO, 4);
   look([0]);
-  look(FILM, 40);
-  expect([...(area()?.tiles ?? [])]).toEqual(FILM);
+  look(VIDEO, 40);
+  expect([...(area()?.tiles ?? [])]).toEqual(VIDEO);
   look(tilesIn(0, 0, 8, 9), 40);
   expect([...(area()?.tiles ?? [])]).toEqual(tilesIn(0, 0, 8, 9));
 });

@@ -1,4 +1,4 @@
-/** A film, what shows and decodes one, and how close two pictures are. */
+/** A video, what shows and decodes one, and how close two pictures are. */
 import { createClient } from "x11";
 import type { Size } from "../../../../src/host/desktop/geometry";
 
@@ -39,7 +39,7 @@ export async function openCinema(
   const values = { overrideRedirect: true };
   client.CreateWindow(window, screen[0]?.root, 0, 0, width, height, 0, 0, 0, 0, values);
   client.CreateGC(gc, window, {});
-  // A film is drawn picture by picture, not row by row.
+  // A video is drawn picture by picture, not row by row.
   const kept = pictures.map((pixels) => {
     const pixmap = client.AllocID();
     client.CreatePixmap(pixmap, window, 24, width, height);
@@ -62,7 +62,7 @@ export async function openCinema(
   };
 }
 
-/** A picture of a film: its pixels are blue, green, red and an unused byte, from the lowest. */
+/** A picture of a video: its pixels are blue, green, red and an unused byte, from the lowest. */
 export function picture({ width, height }: Size, nth: number): Int32Array {
   const pixels = new Int32Array(width * height);
   for (let y = 0, at = 0; y < height; y++) {

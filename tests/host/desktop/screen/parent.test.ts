@@ -12,7 +12,7 @@ test("the end of a recording reaches the child after its beginning, also where t
   expect(sent).toEqual(["nameScreen", "nameScreen", "record", "stopRecording"]);
 });
 
-test("once films are forbidden, each further viewer comes with that", async () => {
+test("once videos are forbidden, each further viewer comes with that", async () => {
   const sent: unknown[] = [];
   const parent = createViewerParent(new Set(), async (_method, [first]) => {
     sent.push(first);
@@ -20,7 +20,7 @@ test("once films are forbidden, each further viewer comes with that", async () =
   });
   const viewer = (id: string) => ({ id, control: false, name: id });
   await parent.call("openViewer", [viewer("one")], true);
-  parent.forbidFilms();
+  parent.forbidVideos();
   await parent.call("openViewer", [viewer("two")], true);
-  expect(sent).toEqual([viewer("one"), { ...viewer("two"), film: false }]);
+  expect(sent).toEqual([viewer("one"), { ...viewer("two"), video: false }]);
 });

@@ -150,7 +150,7 @@ const look = (page: Page, times: readonly number[]) =>
 test("a recording of a display that hangs ends when it is asked to, and so does what records it", async () => {
   using folder = temporaryFolder();
   const never = () => new Promise<never>(() => {});
-  const { calls, close } = createViewers(never, { viewer() {}, viewerStats() {}, filmFailed() {} });
+  const { calls, close } = createViewers(never, { viewer() {}, viewerStats() {}, videoFailed() {} });
   const recorded = calls.record({ file: join(folder.path, "film.webm"), ...MINUTE });
   recorded.catch(() => {});
   await calls.stopRecording();

@@ -90,7 +90,7 @@ export interface Format {
 const OWN: Format = { bits: 32, max: [255, 255, 255], shift: [16, 8, 0] };
 
 /** A rectangle in H.264: its pixels are in no picture of the viewer. */
-export interface FilmRect {
+export interface VideoRect {
   readonly x: number;
   readonly y: number;
   readonly width: number;
@@ -123,7 +123,7 @@ export async function view(door: Door | { readonly port: number }, version = "RF
   let format = OWN;
   const rects: Array<{ x: number; y: number; width: number; height: number; encoding: number }> = [];
   const cut: Array<{ extended: boolean; body: Buffer }> = [];
-  const films: FilmRect[] = [];
+  const videos: VideoRect[] = [];
   const fences: Buffer[] = [];
   /** How many updates had come at each of them. */
   const updatesAtFences: number[] = [];
@@ -260,7 +260,7 @@ export async function view(door: Door | { readonly port: number }, version = "RF
     if (encoding === H264) {
       const head = await read(8);
       const data = Buffer.from(await read(head.readUInt32BE(0)));
-      films.push({ x, y, width: w, height: h, flags: head.readUInt32BE(4), data });
+      videos.push({ x, y, width: w, height: h, flags: head.readUInt32BE(4), data });
       return;
     }
     if (encoding === NAME) name = (await read((await read(4)).readUInt32BE())).toString();
@@ -317,7 +317,7 @@ export async function view(door: Door | { readonly port: number }, version = "RF
     greeting,
     rects,
     cut,
-    films,
+    videos,
     fences,
     updatesAtFences,
     get size() {

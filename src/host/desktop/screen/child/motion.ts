@@ -1,18 +1,18 @@
 /**
- * Which part of the screen is a film: where more than a third of it changes, look after look, and it is pictures that change.
+ * Which part of the screen is a video: where more than a third of it changes, look after look, and it is pictures that change.
  */
 import { kindOf, PICTURE } from "./colours";
 import { type Frame, isWithin, type Rect } from "./frame";
 import { TILE } from "./parts";
 
-/** A part of the screen that is a film: whole tiles. */
-export interface FilmArea {
+/** A part of the screen that is a video: whole tiles. */
+export interface VideoArea {
   readonly rect: Rect;
   /** The numbers of its tiles. */
   readonly tiles: ReadonlySet<number>;
 }
 
-/** A film begins when in each of so many looks more than this share of the tiles changed. */
+/** A video begins when in each of so many looks more than this share of the tiles changed. */
 const [BEGIN_LOOKS, BEGIN_SHARE] = [4, 1 / 3];
 /** It ends when in each of so many looks less than this share did. */
 const [END_LOOKS, END_SHARE] = [8, 1 / 6];
@@ -24,7 +24,7 @@ const AGAIN_LOOKS = 16;
 const LAST_LOOKS = 0xf;
 /** How many tiles are looked at to say whether it is pictures that change. */
 const SAMPLES = 48;
-/** The smallest film, in pixels along each side. */
+/** The smallest video, in pixels along each side. */
 const LEAST_SIZE = 32;
 
 /** How many bits are set in a number below 256. */
@@ -37,9 +37,9 @@ const bitsIn = (value: number): number => {
 /** What moves in one frame. */
 export class Motion {
   readonly #hits: Uint8Array;
-  #area: FilmArea | undefined;
-  /** The one that there was last: a film that goes on after a moment has the same. */
-  #former: FilmArea | undefined;
+  #area: VideoArea | undefined;
+  /** The one that there was last: a video that goes on after a moment has the same. */
+  #former: VideoArea | undefined;
   #lastAt = Number.NEGATIVE_INFINITY;
   /** How many looks in a row had much, and little, that changed. */
   #much = 0;
@@ -67,8 +67,8 @@ export class Motion {
     else if (this.#looks % AGAIN_LOOKS === 0) this.#lookAgain(this.#area, tiles);
   }
 
-  /** The part that is a film now; undefined for none. It is the same object for as long as it is the same part. */
-  area(now: number): FilmArea | undefined {
+  /** The part that is a video now; undefined for none. It is the same object for as long as it is the same part. */
+  area(now: number): VideoArea | undefined {
     return now - this.#lastAt > CALM_MS ? undefined : this.#area;
   }
 
@@ -80,13 +80,13 @@ export class Motion {
 
   #begin(tiles: readonly number[]): void {
     if (this.#much < BEGIN_LOOKS || !this.#arePictures(tiles)) return;
-    // A tile of a film may stay as it is for a moment.
+    // A tile of a video may stay as it is for a moment.
     this.#area = this.#around((hits) => bitsIn(hits & LAST_LOOKS) >= BEGIN_LOOKS / 2);
     this.#looks = 0;
   }
 
-  /** A film that has grown has a larger part; one that has become much smaller, a smaller one. */
-  #lookAgain(area: FilmArea, tiles: readonly number[]): void {
+  /** A video that has grown has a larger part; one that has become much smaller, a smaller one. */
+  #lookAgain(area: VideoArea, tiles: readonly number[]): void {
     if (!this.#arePictures(tiles)) {
       this.#forget();
       return;
@@ -106,7 +106,7 @@ export class Motion {
   }
 
   /** The smallest part of the screen with all tiles that count in it. */
-  #around(counts: (hits: number) => boolean): FilmArea | undefined {
+  #around(counts: (hits: number) => boolean): VideoArea | undefined {
     const { columns, rows, width, height } = this.frame;
     let [left, top, right, bottom] = [columns, rows, -1, -1];
     this.#hits.forEach((hits, tile) => {

@@ -5,9 +5,9 @@ import type { Place } from "../../backend";
 import type { Point } from "../../geometry";
 import type { Cursor } from "./cursor";
 import { createEncoder, type Encoder } from "./encoder";
-import { createFilm, type Film, type FilmSource } from "./film";
 import { createFrame, type Frame, type Rect } from "./frame";
 import type { Parts } from "./parts";
+import { createVideo, type Video, type VideoSource } from "./video";
 import type { Watch, WatchEvents } from "./watch";
 
 /** What the screen needs of a viewer. */
@@ -31,7 +31,7 @@ export interface Screen {
   /** As they are now: others once the size has changed. */
   readonly frame: Frame;
   readonly encoder: Encoder;
-  readonly film: Film;
+  readonly video: Video;
   readonly cursor: Cursor | undefined;
   /** Where a pixel of the frame is for the pointer. */
   pointAt(x: number, y: number): Point;
@@ -63,7 +63,7 @@ interface ScreenView {
   readonly watch: Watch;
   readonly frame: Frame;
   readonly encoder: Encoder;
-  readonly film: Film;
+  readonly video: Video;
 }
 
 /** What the parts of a screen share. */
@@ -78,12 +78,12 @@ interface ScreenState {
 /**
  * @param watch starts to watch the screen.
  * @param lost called when the screen has gone and could not be found again.
- * @param films where films are encoded (default: nowhere).
+ * @param videos where videos are encoded (default: nowhere).
  */
 export async function openScreen(
   watch: StartWatch,
   lost: (reason: string) => void,
-  films?: FilmSource,
+  videos?: VideoSource,
 ): Promise<Screen> {
   const state: ScreenState = { lookers: new Set(), view: () => view, cursor: undefined, isClosed: false };
   const { lookers } = state;
@@ -107,7 +107,7 @@ export async function openScreen(
         void replace(reason);
       },
     };
-    return openView(watch, events, films);
+    return openView(watch, events, videos);
   };
   /** Watches the screen that there is now. */
   const replace = async (reason: string) => {
@@ -137,8 +137,8 @@ export async function openScreen(
     get encoder() {
       return view.encoder;
     },
-    get film() {
-      return view.film;
+    get video() {
+      return view.video;
     },
     get cursor() {
       return state.cursor;
@@ -161,16 +161,16 @@ export async function openScreen(
   };
 }
 
-function closeView({ watch, film }: ScreenView): void {
-  film.close();
+function closeView({ watch, video }: ScreenView): void {
+  video.close();
   watch.close();
 }
 
-async function openView(start: StartWatch, events: WatchEvents, films?: FilmSource): Promise<ScreenView> {
+async function openView(start: StartWatch, events: WatchEvents, videos?: VideoSource): Promise<ScreenView> {
   const watch = await start(events);
   const { width, height } = watch;
   const frame = createFrame(width, height);
-  const view = { watch, frame, encoder: createEncoder(frame), film: createFilm(frame, films) };
+  const view = { watch, frame, encoder: createEncoder(frame), video: createVideo(frame, videos) };
   await watch.grab(true);
   frame.update(watch.pixels, [{ x: 0, y: 0, width, height }]);
   return view;
@@ -233,7 +233,7 @@ class Grabs {
 
   async #grab(): Promise<void> {
     const { lookers, view } = this.state;
-    const { watch, frame, film } = view();
+    const { watch, frame, video } = view();
     this.#isGrabbing = true;
     this.#isDamaged = false;
     this.#lastAt = performance.now();
@@ -241,7 +241,7 @@ class Grabs {
       const areas = await watch.grab(false);
       if (watch !== view().watch) return;
       const tiles = frame.update(watch.pixels, areas);
-      film.observe(tiles);
+      video.observe(tiles);
       if (tiles.length > 0) for (const looker of lookers) looker.changed(tiles, frame.changedParts);
     } catch {
       // The watch says itself when it is over.

@@ -4,9 +4,9 @@
  */
 import type { Backend } from "../../backend";
 import { type Door, openDoor } from "./door";
-import type { FilmSource } from "./film";
 import { forgetPngs } from "./jpeg";
 import { openScreen, type Screen } from "./screen";
+import type { VideoSource } from "./video";
 
 /** How long the screen is still watched when nobody looks any more, in milliseconds: thumbnails come again and again. */
 const LINGER_MS = 5_000;
@@ -18,11 +18,11 @@ interface SharedScreenParts {
   isUsed(): boolean;
   /** Called when the screen has gone and could not be found again. */
   gone(reason: string): void;
-  readonly films: OwnFilms;
+  readonly videos: OwnVideos;
 }
 
-/** Where films are encoded in this process. */
-export interface OwnFilms extends FilmSource {
+/** Where videos are encoded in this process. */
+export interface OwnVideos extends VideoSource {
   /** Nothing encodes them from now on. */
   forbid(): void;
 }
@@ -56,9 +56,9 @@ export class SharedScreen {
     return this.#door;
   }
 
-  /** Nobody gets films in H.264 that have not begun. */
-  forbidFilms(): void {
-    this.parts.films.forbid();
+  /** Nobody gets videos in H.264 that have not begun. */
+  forbidVideos(): void {
+    this.parts.videos.forbid();
   }
 
   /** Closes both after a while, unless they are used then. */
@@ -86,7 +86,7 @@ export class SharedScreen {
       this.#screen = undefined;
       this.parts.gone(reason);
     };
-    const opening = this.parts.use().then((backend) => openScreen(backend.watch, gone, this.parts.films));
+    const opening = this.parts.use().then((backend) => openScreen(backend.watch, gone, this.parts.videos));
     opening.catch(() => {
       if (this.#screen === opening) this.#screen = undefined;
     });

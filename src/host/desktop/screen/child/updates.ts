@@ -6,7 +6,6 @@
 import { messageOf } from "../../../../lib/errors";
 import { cursorRect, NO_CURSOR } from "./cursor";
 import { type EncodedRect, type Form, wrap } from "./encoder";
-import { FilmFollower, type TakenPicture } from "./film-follower";
 import { isWithin } from "./frame";
 import type { Gauge } from "./gauge";
 import { around, findTile, type Parts, WHOLE } from "./parts";
@@ -22,6 +21,7 @@ import {
   sizeRect,
   updateHeader,
 } from "./server-messages";
+import { type TakenPicture, VideoFollower } from "./video-follower";
 import type { Wishes } from "./wishes";
 
 /** How many answers about the size may wait. */
@@ -66,10 +66,10 @@ export class Updates implements Looker {
   /** The answers to the viewer's wishes about the size, and news of it; each is an update of its own. */
   readonly #sizes: Buffer[] = [];
   #refineTimer: Timer | undefined;
-  readonly #film: FilmFollower;
+  readonly #video: VideoFollower;
 
   constructor(private readonly parts: UpdatesParts) {
-    this.#film = new FilmFollower(parts.screen, parts.wishes, () => this.push());
+    this.#video = new VideoFollower(parts.screen, parts.wishes, () => this.push());
   }
 
   /** The viewer has the size of the screen as it is now, and nothing of the picture. */
@@ -82,7 +82,7 @@ export class Updates implements Looker {
   end(): void {
     this.#isRunning = false;
     clearTimeout(this.#refineTimer);
-    this.#film.end();
+    this.#video.end();
     this.parts.screen.remove(this);
   }
 
@@ -182,7 +182,7 @@ export class Updates implements Looker {
     this.#dirty = new Uint32Array(columns * rows).fill(WHOLE);
     this.#lossy = new Uint8Array(columns * rows);
     this.#nextTile = 0;
-    this.#film.reset(columns * rows);
+    this.#video.reset(columns * rows);
   }
 
   #knows(encoding: number): boolean {
@@ -199,10 +199,10 @@ export class Updates implements Looker {
       if (size) this.#sendUpdate([size]);
       else {
         const { form } = wishes;
-        const film = this.#film.take(this.#dirty, this.#lossy);
+        const video = this.#video.take(this.#dirty, this.#lossy);
         const budget = form.coding === "tight" && form.quality !== null ? BUDGET : BUDGET_SMALL;
         const encoded = screen.encoder.encode(this.#dirty, form, budget, this.#nextTile);
-        await this.#sendTiles(encoded, form, this.#extras(), film);
+        await this.#sendTiles(encoded, form, this.#extras(), video);
       }
     } catch (error) {
       fail(messageOf(error));
@@ -234,21 +234,21 @@ export class Updates implements Looker {
    * Sends what is ready first to who controls: a letter that was typed does not wait for a video on the same screen.
    *
    * @param form in which it was encoded: the viewer may want another one meanwhile.
-   * @param film a picture that comes before what lies on it.
+   * @param video a picture that comes before what lies on it.
    */
   async #sendTiles(
     encoded: readonly EncodedRect[],
     form: Form,
     first: readonly Buffer[],
-    film?: TakenPicture,
+    video?: TakenPicture,
   ): Promise<void> {
     const { screen, gauge, wishes } = this.parts;
     const { encoder } = screen;
     const now = first.slice();
     const later: EncodedRect[] = [];
     for (const one of encoded) {
-      const isOnFilm = film && one.tiles.some((tile) => film.area.tiles.has(tile));
-      if (one.bytes instanceof Buffer && !isOnFilm) now.push(this.#wrapped(one, form, one.bytes));
+      const isOnVideo = video && one.tiles.some((tile) => video.area.tiles.has(tile));
+      if (one.bytes instanceof Buffer && !isOnVideo) now.push(this.#wrapped(one, form, one.bytes));
       else later.push(one);
       for (const tile of one.tiles) {
         if (one.isLossy) this.#lossy[tile] = 1;
@@ -256,23 +256,23 @@ export class Updates implements Looker {
       }
       this.#nextTile = (one.tiles[0] ?? 0) + 1;
     }
-    const hasToWait = later.length > 0 || film !== undefined;
+    const hasToWait = later.length > 0 || video !== undefined;
     if (hasToWait && now.length > 0 && this.#isContinuous && wishes.hasControl) {
       this.#sendUpdate(now.splice(0));
     }
-    const filmed = await film?.rect.catch(() => undefined);
-    if (filmed) now.push(filmed);
+    const sent = await video?.rect.catch(() => undefined);
+    if (sent) now.push(sent);
     for (const one of later) now.push(this.#wrapped(one, form, await one.bytes));
     if (!this.#isRunning || encoder !== screen.encoder) return;
-    // There is no film any more: what it would have brought is sent in another way.
-    if (film && !filmed) this.changed([...film.area.tiles]);
-    if (encoded.length === 0 && !filmed) {
+    // There is no video any more: what it would have brought is sent in another way.
+    if (video && !sent) this.changed([...video.area.tiles]);
+    if (encoded.length === 0 && !sent) {
       if (now.length > 0) this.#sendUpdate(now);
       return;
     }
     gauge.frame();
     this.#sendUpdate(now, this.#knows(PSEUDO.fence) ? gauge.fence() : undefined);
-    if (filmed || encoded.some((one) => one.isLossy)) this.#refineLater(REST_MS);
+    if (sent || encoded.some((one) => one.isLossy)) this.#refineLater(REST_MS);
   }
 
   #wrapped({ rect }: EncodedRect, form: Form, bytes: Buffer): Buffer {
@@ -304,8 +304,8 @@ export class Updates implements Looker {
     for (let tile = this.#lossy.indexOf(1); tile >= 0; tile = this.#lossy.indexOf(1, tile + 1)) {
       if (!this.#dirty[tile] && (frame.changedAt[tile] ?? 0) <= before) rested[tile] = WHOLE;
     }
-    // The next picture of the film would bring the losses again.
-    for (const tile of this.#film.followed()) rested[tile] = 0;
+    // The next picture of the video would bring the losses again.
+    for (const tile of this.#video.followed()) rested[tile] = 0;
     if (findTile(rested) < 0 || !this.isReady()) return this.#refineLater(REST_MS);
     this.#isSending = true;
     try {

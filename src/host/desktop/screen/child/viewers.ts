@@ -10,12 +10,12 @@ import type { Signature } from "../../../../wire/screen/signature";
 import type { Backend } from "../../backend";
 import type { BlackBoxCalls, BoxOptions } from "../black-box/calls";
 import type { BoxRecorder } from "../black-box/recorder";
-import type { FilmEvents, ViewerCalls, ViewerEvents } from "../calls";
+import type { VideoEvents, ViewerCalls, ViewerEvents } from "../calls";
 import type { RecordingCalls, RecordingResult } from "../record/calls";
 import { createViewerClipboard } from "./clipboard";
 import { createInput } from "./input";
 import { Session } from "./session";
-import { type OwnFilms, SharedScreen } from "./shared-screen";
+import { type OwnVideos, SharedScreen } from "./shared-screen";
 import { takeSnapshot } from "./snapshot";
 
 /** How many viewers there may be at once: the server lets in 16, and counts those that are ending no longer. */
@@ -37,10 +37,10 @@ interface Viewer {
 }
 
 /** @param use gives the desktop. */
-export function createViewers(use: () => Promise<Backend>, events: ViewerEvents & FilmEvents): Viewers {
+export function createViewers(use: () => Promise<Backend>, events: ViewerEvents & VideoEvents): Viewers {
   const viewers = new Map<string, Viewer>();
   const shared = new SharedScreen({
-    ...{ use, films: createFilms(events) },
+    ...{ use, videos: createVideos(events) },
     isUsed: () => viewers.size > 0 || pictures.isRecording() || box.isKept(),
     gone(reason) {
       pictures.end(new Error(reason));
@@ -99,9 +99,9 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents 
     ...pictures.calls,
     ...box.calls,
     signature: (options) => takeSignature(shared, use, options.exclude),
-    async openViewer({ id, control, film }) {
+    async openViewer({ id, control, video }) {
       requireRoom(viewers, id);
-      if (film === false) shared.forbidFilms();
+      if (video === false) shared.forbidVideos();
       const viewer: Viewer = { control };
       viewers.set(id, viewer);
       try {
@@ -148,20 +148,20 @@ function requireRoom(viewers: ReadonlyMap<string, Viewer>, id: string): void {
   if (viewers.size >= MAX_VIEWERS) throw unavailable(`there are ${MAX_VIEWERS} viewers already`);
 }
 
-/** Where films are encoded: nowhere any more once that has failed, or was found not to be there. */
-function createFilms(events: FilmEvents): OwnFilms {
+/** Where videos are encoded: nowhere any more once that has failed, or was found not to be there. */
+function createVideos(events: VideoEvents): OwnVideos {
   let isOff = false;
   return {
     async open(size) {
       if (isOff) return null;
-      const { openFilmEncoder } = await import("../film/encoder");
-      const opened = await openFilmEncoder(size);
+      const { openVideoEncoder } = await import("../video/encoder");
+      const opened = await openVideoEncoder(size);
       isOff ||= opened === null;
       return opened;
     },
     failed(reason) {
       isOff = true;
-      events.filmFailed(reason);
+      events.videoFailed(reason);
     },
     forbid() {
       isOff = true;

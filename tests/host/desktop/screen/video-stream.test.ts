@@ -1,16 +1,16 @@
-/** A film as viewers get it: who is sent H.264, what it shows, and what comes after it. */
+/** A video as viewers get it: who is sent H.264, what it shows, and what comes after it. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { createViewerClipboard } from "../../../../src/host/desktop/screen/child/clipboard";
 import type { Cursor } from "../../../../src/host/desktop/screen/child/cursor";
-import type { FilmSource } from "../../../../src/host/desktop/screen/child/film";
 import { isWithin } from "../../../../src/host/desktop/screen/child/frame";
 import { createInput } from "../../../../src/host/desktop/screen/child/input";
 import { openScreen } from "../../../../src/host/desktop/screen/child/screen";
 import { Session } from "../../../../src/host/desktop/screen/child/session";
+import type { VideoSource } from "../../../../src/host/desktop/screen/child/video";
 import type { WatchEvents } from "../../../../src/host/desktop/screen/child/watch";
-import { openFilmEncoder } from "../../../../src/host/desktop/screen/film/encoder";
+import { openVideoEncoder } from "../../../../src/host/desktop/screen/video/encoder";
 import { temporaryFolder, testWith, until } from "../../../support";
 import { cropped, decoded, picture, psnr, rgbOf } from "./moving";
 import { CONTINUOUS, FENCE, H264, QUALITY_6, TIGHT, type Viewer, view } from "./viewer";
@@ -25,7 +25,7 @@ const CODED = { width: 402, height: 302 };
 const STILL = { x: 128, y: 128, width: 64, height: 64 };
 
 /** A screen that shows what it is told, and a session for each that connects. */
-async function serve(source: Partial<FilmSource> = {}) {
+async function serve(source: Partial<VideoSource> = {}) {
   const folder = temporaryFolder();
   const first = picture(SIZE, 0);
   const pixels = first.slice();
@@ -43,7 +43,7 @@ async function serve(source: Partial<FilmSource> = {}) {
       };
     },
     () => {},
-    { open: openFilmEncoder, failed: (reason) => void failures.push(reason), ...source },
+    { open: openVideoEncoder, failed: (reason) => void failures.push(reason), ...source },
   );
   const none = { clipboard: async () => "", setClipboard: async () => {} };
   const server = createServer(
@@ -110,31 +110,31 @@ async function play(
 }
 
 const BROWSER = [TIGHT, QUALITY_6, CONTINUOUS, FENCE, H264];
-const streamOf = (viewer: Viewer) => Buffer.concat(viewer.films.map(({ data }) => data));
+const streamOf = (viewer: Viewer) => Buffer.concat(viewer.videos.map(({ data }) => data));
 
 withDecoder(
-  "a film comes in H.264, decodes to what the screen shows, and what rests comes without loss",
+  "a video comes in H.264, decodes to what the screen shows, and what rests comes without loss",
   async () => {
     using served = await serve();
     using viewer = await served.connect(...BROWSER);
-    await play(served, [viewer], () => viewer.films.length >= 10);
-    const [first, ...others] = viewer.films;
+    await play(served, [viewer], () => viewer.videos.length >= 10);
+    const [first, ...others] = viewer.videos;
     expect(first).toMatchObject({ x: 0, y: 0, ...SIZE, flags: 2 });
     for (const { flags } of others) expect(flags).toBe(0);
     const pictures = await decoded(streamOf(viewer), CODED);
-    expect(pictures).toHaveLength(viewer.films.length);
+    expect(pictures).toHaveLength(viewer.videos.length);
     const last = cropped(pictures.at(-1) ?? new Uint8Array(), CODED, SIZE);
     expect(psnr(last, served.now())).toBeGreaterThan(30);
     await viewer.shows(async () => served.now());
   },
 );
 
-withDecoder("what stands still within a film comes again without loss after it, too", async () => {
+withDecoder("what stands still within a video comes again without loss after it, too", async () => {
   using served = await serve();
   using viewer = await served.connect(...BROWSER);
   // Without loss: nothing of it is to come any more.
   await viewer.shows(async () => served.now());
-  await play(served, [viewer], () => viewer.films.length >= 5);
+  await play(served, [viewer], () => viewer.videos.length >= 5);
   const { rects } = viewer;
   const last = rects.findLastIndex(({ encoding }) => encoding === H264);
   await until("the tile", () =>
@@ -147,8 +147,8 @@ withDecoder("who does not list it gets none, and sees the same", async () => {
   using viewer = await served.connect(...BROWSER);
   using plain = await served.connect(TIGHT, QUALITY_6, CONTINUOUS, FENCE);
   using lossless = await served.connect(TIGHT, CONTINUOUS, FENCE, H264);
-  await play(served, [viewer, plain, lossless], () => viewer.films.length >= 5);
-  expect([plain.films, lossless.films]).toEqual([[], []]);
+  await play(served, [viewer, plain, lossless], () => viewer.videos.length >= 5);
+  expect([plain.videos, lossless.videos]).toEqual([[], []]);
   await plain.shows(async () => served.now());
   await lossless.shows(async () => served.now());
 });
@@ -158,16 +158,16 @@ withDecoder(
   async () => {
     using served = await serve();
     using first = await served.connect(...BROWSER);
-    const next = await play(served, [first], () => first.films.length >= 5);
+    const next = await play(served, [first], () => first.videos.length >= 5);
     using second = await served.connect(...BROWSER);
-    await play(served, [first, second], () => second.films.length >= 5, next);
-    expect(second.films[0]?.flags).toBe(2);
-    expect(first.films.filter(({ flags }) => flags !== 0)).toHaveLength(1);
-    const datas = new Set(first.films.map(({ data }) => data.toString("latin1")));
-    for (const { data } of second.films) expect(datas.has(data.toString("latin1"))).toBe(true);
+    await play(served, [first, second], () => second.videos.length >= 5, next);
+    expect(second.videos[0]?.flags).toBe(2);
+    expect(first.videos.filter(({ flags }) => flags !== 0)).toHaveLength(1);
+    const datas = new Set(first.videos.map(({ data }) => data.toString("latin1")));
+    for (const { data } of second.videos) expect(datas.has(data.toString("latin1"))).toBe(true);
     for (const viewer of [first, second]) {
       const pictures = await decoded(streamOf(viewer), CODED);
-      expect(pictures).toHaveLength(viewer.films.length);
+      expect(pictures).toHaveLength(viewer.videos.length);
       expect(psnr(cropped(pictures.at(-1) ?? new Uint8Array(), CODED, SIZE), served.now())).toBeGreaterThan(
         30,
       );
@@ -179,16 +179,16 @@ withDecoder("one who does not answer costs the other nothing, and begins anew wh
   using served = await serve();
   using quick = await served.connect(...BROWSER);
   using slow = await served.connect(...BROWSER);
-  let next = await play(served, [quick, slow], () => Math.min(quick.films.length, slow.films.length) >= 3);
+  let next = await play(served, [quick, slow], () => Math.min(quick.videos.length, slow.videos.length) >= 3);
   slow.socket.pause();
   slow.keepFences();
-  const before = slow.films.length;
-  next = await play(served, [quick], () => quick.films.length >= 40, next);
+  const before = slow.videos.length;
+  next = await play(served, [quick], () => quick.videos.length >= 40, next);
   slow.socket.resume();
   for (const payload of slow.fences.splice(0)) slow.answer(payload);
-  await play(served, [quick], () => slow.films.length >= before + 12, next);
+  await play(served, [quick], () => slow.videos.length >= before + 12, next);
   for (const viewer of [quick, slow]) {
-    expect(viewer.films.filter(({ flags }) => flags !== 0)).toHaveLength(1);
+    expect(viewer.videos.filter(({ flags }) => flags !== 0)).toHaveLength(1);
     // A stream in which one is missing is none that decodes.
     await decoded(streamOf(viewer), CODED);
   }
@@ -199,7 +199,7 @@ withDecoder("the pointer is drawn over it for who has it in the picture", async 
   const white = { width: 10, height: 10, hotX: 0, hotY: 0, pixels: new Uint32Array(100).fill(0xffff_ffff) };
   using viewer = await served.connect(...BROWSER);
   served.point(white, 70, 70);
-  await play(served, [viewer], () => viewer.films.length >= 5);
+  await play(served, [viewer], () => viewer.videos.length >= 5);
   const { rects } = viewer;
   const at = rects.findLastIndex(({ encoding }) => encoding === H264);
   const over = rects.slice(at + 1).filter(({ encoding, x, y }) => encoding === TIGHT && x <= 70 && y <= 70);
@@ -211,14 +211,14 @@ withDecoder(
   async () => {
     using served = await serve();
     using viewer = await served.connect(...BROWSER);
-    let next = await play(served, [viewer], () => viewer.films.length >= 5);
-    const [pid = ""] = (await Bun.$`pgrep -P ${process.pid} -f film-child`.text()).trim().split("\n");
+    let next = await play(served, [viewer], () => viewer.videos.length >= 5);
+    const [pid = ""] = (await Bun.$`pgrep -P ${process.pid} -f video-child`.text()).trim().split("\n");
     process.kill(Number(pid), "SIGKILL");
     next = await play(served, [viewer], () => served.failures.length > 0, next);
     const before = viewer.jpegs;
     await play(served, [viewer], () => viewer.jpegs > before + 10, next);
     expect(served.failures).toEqual([
-      expect.stringMatching(/^the film encoder (was killed by SIGKILL|has ended)/),
+      expect.stringMatching(/^the video encoder (was killed by SIGKILL|has ended)/),
     ]);
     await viewer.shows(async () => served.now());
   },
@@ -235,6 +235,6 @@ test("an encoder that fails is left for pictures one by one, at once and for goo
   using viewer = await served.connect(...BROWSER);
   await play(served, [viewer], () => served.failures.length > 0);
   await play(served, [viewer], () => viewer.jpegs > 50, 50);
-  expect([viewer.films, served.failures, opened]).toEqual([[], ["no more"], 1]);
+  expect([viewer.videos, served.failures, opened]).toEqual([[], ["no more"], 1]);
   await viewer.shows(async () => served.now());
 });

@@ -61,7 +61,7 @@ const LAYER = {
 /** `RC_QUALITY_MODE`, `LOW_COMPLEXITY`, `CONSTANT_ID` */
 const [QUALITY, LOW, CONSTANT] = [0, 0, 0];
 const [LEAST_QP, MOST_QP] = [16, 40];
-/** Bits a pixel of a film. */
+/** Bits a pixel of a video. */
 const BITS_A_PIXEL = 0.2;
 
 /** `SSourcePicture` */

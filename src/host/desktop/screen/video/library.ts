@@ -27,7 +27,7 @@ export interface VideoLibrary {
 
 /** Pictures a second that the libraries plan for. */
 export const PLANNED_FPS = 30;
-/** The most that a film may take, in kilobits a second. */
+/** The most that a video may take, in kilobits a second. */
 export const MOST_KBPS = 20_000;
 
 /**

@@ -1,25 +1,25 @@
-/** The film that viewers share: who gets which picture, and what becomes of one who has missed some. */
+/** The video that viewers share: who gets which picture, and what becomes of one who has missed some. */
 import { expect, test } from "bun:test";
-import {
-  createFilm,
-  type FilmSeat,
-  type FilmSource,
-  filmRect,
-} from "../../../../src/host/desktop/screen/child/film";
 import { createFrame } from "../../../../src/host/desktop/screen/child/frame";
-import type { FilmEncoder } from "../../../../src/host/desktop/screen/film/encoder";
+import {
+  createVideo,
+  type VideoSeat,
+  type VideoSource,
+  videoRect,
+} from "../../../../src/host/desktop/screen/child/video";
+import type { VideoEncoder } from "../../../../src/host/desktop/screen/video/encoder";
 import { nextTurn } from "../../../support";
 import { picture } from "./moving";
 
 const SIZE = { width: 256, height: 192 };
 
-/** A film that is under way, whose encoder makes pictures when it is told to. */
-async function start(source: Partial<FilmSource> = {}) {
+/** A video that is under way, whose encoder makes pictures when it is told to. */
+async function start(source: Partial<VideoSource> = {}) {
   const frame = createFrame(SIZE.width, SIZE.height);
   const made: { kind: string; done(): Promise<void>; fail(error: Error): Promise<void> }[] = [];
   const failures: string[] = [];
   let [opened, left] = [0, 0];
-  const encoder: FilmEncoder = {
+  const encoder: VideoEncoder = {
     name: "a stand-in",
     encode(_screen, _place, kind) {
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
@@ -38,7 +38,7 @@ async function start(source: Partial<FilmSource> = {}) {
     },
     leave: () => void left++,
   };
-  const film = createFilm(frame, {
+  const video = createVideo(frame, {
     async open() {
       opened++;
       return encoder;
@@ -48,115 +48,115 @@ async function start(source: Partial<FilmSource> = {}) {
   });
   let nth = 0;
   /** Another picture on the screen. */
-  const draw = () => film.observe(frame.update(picture(SIZE, nth++), [{ x: 0, y: 0, ...SIZE }]));
+  const draw = () => video.observe(frame.update(picture(SIZE, nth++), [{ x: 0, y: 0, ...SIZE }]));
   for (let times = 0; times < 4; times++) draw();
   // It is opened for the first who asks.
   const first = seat();
-  expect(film.take(first)).toBeUndefined();
+  expect(video.take(first)).toBeUndefined();
   await nextTurn();
-  return { film, draw, made, failures, first, count: () => ({ opened, left }) };
+  return { video, draw, made, failures, first, count: () => ({ opened, left }) };
 }
 
-const seat = (): FilmSeat => ({ picture: undefined });
-const firstOf = (film: Awaited<ReturnType<typeof start>>["film"], who: FilmSeat) => {
-  const turn = film.take(who);
+const seat = (): VideoSeat => ({ picture: undefined });
+const firstOf = (video: Awaited<ReturnType<typeof start>>["video"], who: VideoSeat) => {
+  const turn = video.take(who);
   return turn && turn !== "later" ? turn : undefined;
 };
 
 test("each picture is encoded once for all who take it, and opened where one begins", async () => {
-  const { film, made, draw, first, count } = await start();
+  const { video, made, draw, first, count } = await start();
   const second = seat();
-  const [one, other] = [firstOf(film, first), firstOf(film, second)];
+  const [one, other] = [firstOf(video, first), firstOf(video, second)];
   expect(made.map(({ kind }) => kind)).toEqual(["first"]);
   expect([one?.isFirst, other?.isFirst]).toEqual([true, true]);
   expect(other?.picture.bytes).toBe(one?.picture.bytes as Promise<Buffer>);
   await made[0]?.done();
   draw();
-  const [next, same] = [firstOf(film, second), firstOf(film, first)];
+  const [next, same] = [firstOf(video, second), firstOf(video, first)];
   expect(made.map(({ kind }) => kind)).toEqual(["first", "next"]);
   expect(same?.picture).toBe(next?.picture as never);
   expect(next?.isFirst).toBe(false);
   expect(count()).toEqual({ opened: 1, left: 0 });
-  film.close();
+  video.close();
   expect(count().left).toBe(1);
 });
 
 test("its rectangle says where it is, how long it is, and whether it continues what the viewer has", async () => {
-  const { film, made, first } = await start();
-  const turn = firstOf(film, first);
+  const { video, made, first } = await start();
+  const turn = firstOf(video, first);
   await made[0]?.done();
   if (!turn) throw new Error("no picture");
-  const rect = await filmRect(turn.picture, true);
+  const rect = await videoRect(turn.picture, true);
   // x, y, width, height, encoding 50; a length of 7, resetAllContexts.
   expect(rect.toString("hex", 0, 20)).toBe(`00000000010000c000000032${"00000007"}${"00000002"}`);
   expect(rect.toString("latin1", 20)).toBe("1 first");
-  expect((await filmRect(turn.picture, false)).readUInt32BE(16)).toBe(0);
-  film.close();
+  expect((await videoRect(turn.picture, false)).readUInt32BE(16)).toBe(0);
+  video.close();
 });
 
 test("who is one picture behind gets the last; who is further behind waits for one that needs none before it", async () => {
-  const { film, made, draw, first } = await start();
+  const { video, made, draw, first } = await start();
   const slow = seat();
-  firstOf(film, first);
-  firstOf(film, slow);
+  firstOf(video, first);
+  firstOf(video, slow);
   await made[0]?.done();
   for (let nth = 1; nth < 3; nth++) {
     draw();
-    firstOf(film, first);
+    firstOf(video, first);
     await made[nth]?.done();
-    if (nth === 1) expect(firstOf(film, slow)?.picture).toBe(first.picture as never);
+    if (nth === 1) expect(firstOf(video, slow)?.picture).toBe(first.picture as never);
   }
   draw();
-  firstOf(film, first);
+  firstOf(video, first);
   await made[3]?.done();
   // Two were made meanwhile.
-  expect(film.take(slow)).toBe("later");
+  expect(video.take(slow)).toBe("later");
   expect(made.map(({ kind }) => kind)).toEqual(["first", "next", "next", "next"]);
   await Bun.sleep(1_050);
-  // So long without a look, and it is no film any more.
+  // So long without a look, and it is no video any more.
   for (let times = 0; times < 4; times++) draw();
-  const turn = firstOf(film, first);
+  const turn = firstOf(video, first);
   expect(made.at(-1)?.kind).toBe("key");
-  expect(firstOf(film, slow)?.picture).toBe(turn?.picture as never);
-  film.close();
+  expect(firstOf(video, slow)?.picture).toBe(turn?.picture as never);
+  video.close();
 });
 
 test("nobody else waits for who does not come again", async () => {
-  const { film, made, draw, first } = await start();
+  const { video, made, draw, first } = await start();
   const gone = seat();
-  firstOf(film, first);
-  firstOf(film, gone);
+  firstOf(video, first);
+  firstOf(video, gone);
   await made[0]?.done();
-  film.leave(gone);
+  video.leave(gone);
   for (let nth = 1; nth < 4; nth++) {
     draw();
-    expect(firstOf(film, first)).toBeDefined();
+    expect(firstOf(video, first)).toBeDefined();
     await made[nth]?.done();
   }
   expect(made.map(({ kind }) => kind)).toEqual(["first", "next", "next", "next"]);
-  film.close();
+  video.close();
 });
 
 test("one picture is made at a time: who could begin with none of it waits", async () => {
-  const { film, made, draw, first } = await start();
-  firstOf(film, first);
+  const { video, made, draw, first } = await start();
+  firstOf(video, first);
   await made[0]?.done();
   draw();
-  firstOf(film, first);
-  expect(film.take(seat())).toBe("later");
+  firstOf(video, first);
+  expect(video.take(seat())).toBe("later");
   expect(made).toHaveLength(2);
-  film.close();
+  video.close();
 });
 
-test("one that fails is reported once, and there is no film any more", async () => {
-  const { film, made, draw, first, failures, count } = await start();
-  const turn = firstOf(film, first);
+test("one that fails is reported once, and there is no video any more", async () => {
+  const { video, made, draw, first, failures, count } = await start();
+  const turn = firstOf(video, first);
   turn?.picture.bytes.catch(() => {});
   await made[0]?.fail(new Error("out of order"));
   await expect(turn?.picture.bytes ?? Promise.resolve()).rejects.toThrow("out of order");
   for (let nth = 0; nth < 4; nth++) {
     draw();
-    expect(film.take(first)).toBeUndefined();
+    expect(video.take(first)).toBeUndefined();
   }
   expect(failures).toEqual(["out of order"]);
   expect(count()).toEqual({ opened: 1, left: 1 });
@@ -168,16 +168,16 @@ test("without an encoder there is none, and it is asked for once", async () => {
     asked++;
     return null;
   };
-  const { film, draw, first, failures } = await start({ open });
+  const { video, draw, first, failures } = await start({ open });
   draw();
-  expect(film.take(first)).toBeUndefined();
+  expect(video.take(first)).toBeUndefined();
   await nextTurn();
   expect([asked, failures]).toEqual([1, []]);
 });
 
 test("one that does not start is reported", async () => {
   const open = () => Promise.reject(new Error("it is broken"));
-  const { film, first, failures } = await start({ open });
-  expect(film.take(first)).toBeUndefined();
+  const { video, first, failures } = await start({ open });
+  expect(video.take(first)).toBeUndefined();
   expect(failures).toEqual(["it is broken"]);
 });

@@ -1,5 +1,5 @@
 /**
- * Pixels as encoders of films take them: I420, with the matrix of BT.601 and luma from 16 to 235. By the host's libyuv, which does it in a
+ * Pixels as encoders of videos take them: I420, with the matrix of BT.601 and luma from 16 to 235. By the host's libyuv, which does it in a
  * tenth of the time; without it, here.
  */
 import { dlopen, ptr } from "bun:ffi";

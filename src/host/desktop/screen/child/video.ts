@@ -1,12 +1,12 @@
 /**
- * The film on a screen, as a stream of H.264 that all viewers share who take one: each picture is encoded once.
+ * The video on a screen, as a stream of H.264 that all viewers share who take one: each picture is encoded once.
  *
  * A picture is of use to who has the one before it, or needs none before it. Who has missed one waits for the next that needs none: at most
  * one in a second is made for that. What waits for a slow viewer is so never more than one picture.
  */
-import type { FilmEncoder } from "../film/encoder";
+import type { VideoEncoder } from "../video/encoder";
 import type { Frame } from "./frame";
-import { type FilmArea, Motion } from "./motion";
+import { Motion, type VideoArea } from "./motion";
 import { rectHeader } from "./server-messages";
 
 /** Open H.264 Encoding (rfbproto). */
@@ -15,38 +15,38 @@ export const H264 = 50;
 const RESET_ALL = 2;
 /** How often a picture is made that needs none before it, for who has missed one, in milliseconds. */
 const KEY_MS = 1_000;
-/** How long the encoder is kept without a film, in milliseconds. */
+/** How long the encoder is kept without a video, in milliseconds. */
 const IDLE_MS = 10_000;
 
-/** Where films are encoded. */
-export interface FilmSource {
+/** Where videos are encoded. */
+export interface VideoSource {
   /** @returns null for nowhere. @throws why it does not start. */
-  open(size: { readonly width: number; readonly height: number }): Promise<FilmEncoder | null>;
+  open(size: { readonly width: number; readonly height: number }): Promise<VideoEncoder | null>;
   /** Called when it has failed: it is not opened again. */
   failed(reason: string): void;
 }
 
-/** A picture of the film. */
-export interface FilmPicture {
-  readonly area: FilmArea;
+/** A picture of the video. */
+export interface VideoPicture {
+  readonly area: VideoArea;
   /** The number of the last change of the frame that is in it. */
   readonly change: number;
   readonly isKey: boolean;
-  /** @throws why there is no film any more. */
+  /** @throws why there is no video any more. */
   readonly bytes: Promise<Buffer>;
 }
 
 /** What one viewer has of it. */
-export interface FilmSeat {
+export interface VideoSeat {
   /** The last picture that it was given. */
-  picture: FilmPicture | undefined;
+  picture: VideoPicture | undefined;
 }
 
 /** What a viewer is given: a picture, and whether it continues what it has; or the advice to wait for one. */
-export type FilmTurn = { readonly picture: FilmPicture; readonly isFirst: boolean } | "later";
+export type VideoTurn = { readonly picture: VideoPicture; readonly isFirst: boolean } | "later";
 
 /** The rectangle of a picture. @param isFirst whether it continues nothing that the viewer has. @throws as its bytes. */
-export async function filmRect({ area, bytes }: FilmPicture, isFirst: boolean): Promise<Buffer> {
+export async function videoRect({ area, bytes }: VideoPicture, isFirst: boolean): Promise<Buffer> {
   const data = await bytes;
   const head = Buffer.alloc(8);
   head.writeUInt32BE(data.length, 0);
@@ -54,29 +54,29 @@ export async function filmRect({ area, bytes }: FilmPicture, isFirst: boolean): 
   return Buffer.concat([rectHeader(area.rect, H264), head, data]);
 }
 
-/** The film of one frame. */
-export interface Film {
+/** The video of one frame. */
+export interface Video {
   /** Takes the tiles that a look found changed. */
   observe(tiles: readonly number[]): void;
-  /** The part of the screen that is a film now, whether it is encoded or not. */
-  area(): FilmArea | undefined;
+  /** The part of the screen that is a video now, whether it is encoded or not. */
+  area(): VideoArea | undefined;
   /**
    * The next picture for a viewer, which begins to be made here if it must.
    *
-   * @returns undefined while there is no film, or nothing to encode it with.
+   * @returns undefined while there is no video, or nothing to encode it with.
    */
-  take(seat: FilmSeat): FilmTurn | undefined;
-  /** The viewer has gone, or takes no film any more. */
-  leave(seat: FilmSeat): void;
+  take(seat: VideoSeat): VideoTurn | undefined;
+  /** The viewer has gone, or takes no video any more. */
+  leave(seat: VideoSeat): void;
   close(): void;
 }
 
-/** @param source where it is encoded (default: nowhere, so that there is never a film). */
-export function createFilm(frame: Frame, source?: FilmSource): Film {
-  return source ? new EncodedFilm(frame, source) : NO_FILM;
+/** @param source where it is encoded (default: nowhere, so that there is never a video). */
+export function createVideo(frame: Frame, source?: VideoSource): Video {
+  return source ? new EncodedVideo(frame, source) : NO_VIDEO;
 }
 
-const NO_FILM: Film = {
+const NO_VIDEO: Video = {
   observe() {},
   area: () => undefined,
   take: () => undefined,
@@ -84,15 +84,15 @@ const NO_FILM: Film = {
   close() {},
 };
 
-class EncodedFilm implements Film {
+class EncodedVideo implements Video {
   readonly #motion: Motion;
   /** Those that have a picture of the stream of now. */
-  readonly #seats = new Set<FilmSeat>();
+  readonly #seats = new Set<VideoSeat>();
   /** `none` on this host, or no longer. */
-  #encoder: FilmEncoder | "opening" | "none" | undefined;
+  #encoder: VideoEncoder | "opening" | "none" | undefined;
   /** The last picture, while the stream goes on, and the one before it. */
-  #newest: FilmPicture | undefined;
-  #previous: FilmPicture | undefined;
+  #newest: VideoPicture | undefined;
+  #previous: VideoPicture | undefined;
   #isBusy = false;
   /** Whether somebody waits for a picture that needs none before it; when the last such was made. */
   #isKeyWanted = false;
@@ -102,7 +102,7 @@ class EncodedFilm implements Film {
 
   constructor(
     private readonly frame: Frame,
-    private readonly source: FilmSource,
+    private readonly source: VideoSource,
   ) {
     this.#motion = new Motion(frame);
   }
@@ -111,11 +111,11 @@ class EncodedFilm implements Film {
     this.#motion.observe(tiles, performance.now());
   }
 
-  area(): FilmArea | undefined {
+  area(): VideoArea | undefined {
     return this.#motion.area(performance.now());
   }
 
-  take(seat: FilmSeat): FilmTurn | undefined {
+  take(seat: VideoSeat): VideoTurn | undefined {
     const area = this.area();
     const encoder = area && this.#ready();
     if (!area || !encoder) return undefined;
@@ -140,7 +140,7 @@ class EncodedFilm implements Film {
     return this.#give(seat, this.#make(encoder, area, isKey));
   }
 
-  leave(seat: FilmSeat): void {
+  leave(seat: VideoSeat): void {
     this.#seats.delete(seat);
     seat.picture = undefined;
   }
@@ -151,14 +151,14 @@ class EncodedFilm implements Film {
     this.#encoder = "none";
   }
 
-  #give(seat: FilmSeat, picture: FilmPicture): FilmTurn {
+  #give(seat: VideoSeat, picture: VideoPicture): VideoTurn {
     const isFirst = !this.#seats.has(seat);
     this.#seats.add(seat);
     seat.picture = picture;
     return { picture, isFirst };
   }
 
-  #make(encoder: FilmEncoder, area: FilmArea, isKey: boolean): FilmPicture {
+  #make(encoder: VideoEncoder, area: VideoArea, isKey: boolean): VideoPicture {
     const kind = !this.#newest ? "first" : isKey ? "key" : "next";
     if (isKey) {
       this.#isKeyWanted = false;
@@ -166,7 +166,7 @@ class EncodedFilm implements Film {
     }
     this.#isBusy = true;
     const bytes = encoder.encode(this.frame, area.rect, kind);
-    const picture: FilmPicture = { area, change: this.frame.lastChange(), isKey, bytes };
+    const picture: VideoPicture = { area, change: this.frame.lastChange(), isKey, bytes };
     this.#previous = this.#newest;
     this.#newest = picture;
     bytes.then(
@@ -186,7 +186,7 @@ class EncodedFilm implements Film {
   }
 
   /** The encoder, once it is there; it is opened when it is first needed. */
-  #ready(): FilmEncoder | undefined {
+  #ready(): VideoEncoder | undefined {
     if (typeof this.#encoder === "object") return this.#encoder;
     if (this.#encoder) return undefined;
     this.#encoder = "opening";
@@ -215,7 +215,7 @@ class EncodedFilm implements Film {
     this.#idle = setTimeout(() => this.#rest(), IDLE_MS);
   }
 
-  /** Ends the encoder, until there is a film again. */
+  /** Ends the encoder, until there is a video again. */
   #rest(): void {
     clearTimeout(this.#idle);
     this.#endStream();

@@ -1,14 +1,14 @@
-/** What encodes films: the libraries of the host, as another program decodes what they make, and the process around them. */
+/** What encodes videos: the libraries of the host, as another program decodes what they make, and the process around them. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import type { PictureKind } from "../../../../src/host/desktop/screen/film/calls";
+import type { PictureKind } from "../../../../src/host/desktop/screen/video/calls";
 import {
-  type FilmEncoder,
   nameOfEncoder,
-  openFilmEncoder,
-} from "../../../../src/host/desktop/screen/film/encoder";
-import { convert, createPlanes, findConverter } from "../../../../src/host/desktop/screen/film/i420";
-import { openOpenH264 } from "../../../../src/host/desktop/screen/film/openh264";
-import { openX264 } from "../../../../src/host/desktop/screen/film/x264";
+  openVideoEncoder,
+  type VideoEncoder,
+} from "../../../../src/host/desktop/screen/video/encoder";
+import { convert, createPlanes, findConverter } from "../../../../src/host/desktop/screen/video/i420";
+import { openOpenH264 } from "../../../../src/host/desktop/screen/video/openh264";
+import { openX264 } from "../../../../src/host/desktop/screen/video/x264";
 import { testWith } from "../../../support";
 import { cropped, decoded, picture, psnr, rgbOf } from "./moving";
 
@@ -89,7 +89,7 @@ test("white is 235, black is 16, and grey has no colour", () => {
 });
 
 /** Pictures of a part of a screen, encoded one after the other. */
-async function film(encoder: FilmEncoder, screen: { width: number; height: number }, place: object) {
+async function video(encoder: VideoEncoder, screen: { width: number; height: number }, place: object) {
   const rect = { x: 0, y: 0, ...screen, ...place };
   const pictures: Buffer[] = [];
   for (const [nth, kind] of (["first", "next", "key", "next"] as const satisfies PictureKind[]).entries())
@@ -101,17 +101,17 @@ withDecoder(
   "the process encodes any part of a screen, of an odd size too, one stream after the other",
   async () => {
     const screen = { width: 401, height: 303 };
-    const encoder = await openFilmEncoder(screen);
+    const encoder = await openVideoEncoder(screen);
     if (!encoder) throw new Error("the host has no library that is known");
     expect(encoder.name).toBe((await nameOfEncoder()) ?? "");
-    const whole = await decoded(await film(encoder, screen, {}), { width: 402, height: 304 });
+    const whole = await decoded(await video(encoder, screen, {}), { width: 402, height: 304 });
     expect(whole).toHaveLength(4);
     for (const [nth, one] of whole.entries()) {
       const shown = cropped(one, { width: 402, height: 304 }, screen);
       expect(psnr(shown, rgbOf(picture(screen, nth)))).toBeGreaterThan(30);
     }
     const place = { x: 64, y: 128, width: 128, height: 64 };
-    const part = await decoded(await film(encoder, screen, place), place);
+    const part = await decoded(await video(encoder, screen, place), place);
     const wanted = new Int32Array(128 * 64);
     const pixels = picture(screen, 3);
     for (let row = 0; row < 64; row++) {
@@ -129,7 +129,7 @@ test("a process that ends in the middle fails the picture, and says how it ended
     "-e",
     "process.on('message', () => process.kill(process.pid, 'SIGSEGV'))",
   ];
-  await expect(openFilmEncoder({ width: 64, height: 64 }, command)).rejects.toThrow(
-    /^the film encoder was killed by SIGSEGV during the call$/,
+  await expect(openVideoEncoder({ width: 64, height: 64 }, command)).rejects.toThrow(
+    /^the video encoder was killed by SIGSEGV during the call$/,
   );
 });

@@ -1,12 +1,13 @@
 /**
- * What one viewer gets of the film on the screen: its next picture in place of the tiles that are in it.
+ * What one viewer gets of the video on the screen: its next picture in place of the tiles that are in it.
  *
  * The promise: every change that it takes out of what is to be sent comes, with a picture, or is given back.
  */
-import { type FilmSeat, filmRect, H264 } from "./film";
-import type { FilmArea } from "./motion";
+
+import type { VideoArea } from "./motion";
 import { around, type Parts, WHOLE } from "./parts";
 import type { Screen } from "./screen";
+import { H264, type VideoSeat, videoRect } from "./video";
 import type { Wishes } from "./wishes";
 
 /** How long a viewer waits for a picture that it can begin with until that is asked for again, in milliseconds. */
@@ -14,14 +15,14 @@ const AGAIN_MS = 50;
 
 /** A picture that a viewer is to get. */
 export interface TakenPicture {
-  readonly area: FilmArea;
-  /** As a rectangle. @throws why there is no film any more. */
+  readonly area: VideoArea;
+  /** As a rectangle. @throws why there is no video any more. */
   readonly rect: Promise<Buffer>;
 }
 
-/** The film, as one viewer follows it. */
-export class FilmFollower {
-  readonly #seat: FilmSeat = { picture: undefined };
+/** The video, as one viewer follows it. */
+export class VideoFollower {
+  readonly #seat: VideoSeat = { picture: undefined };
   /** What a picture to come brings. */
   #held: Parts = new Uint32Array(0);
   #hasHeld = false;
@@ -32,7 +33,7 @@ export class FilmFollower {
    * @param push sends what is new, if the viewer is ready.
    */
   constructor(
-    private readonly screen: Pick<Screen, "film" | "frame" | "encoder">,
+    private readonly screen: Pick<Screen, "video" | "frame" | "encoder">,
     private readonly wishes: Readonly<Wishes>,
     private readonly push: () => void,
   ) {}
@@ -46,16 +47,16 @@ export class FilmFollower {
 
   end(): void {
     clearTimeout(this.#timer);
-    this.screen.film.leave(this.#seat);
+    this.screen.video.leave(this.#seat);
   }
 
-  /** The tiles that the next picture of the film brings; none where this viewer follows none. */
+  /** The tiles that the next picture of the video brings; none where this viewer follows none. */
   followed(): Iterable<number> {
-    return (this.#seat.picture && this.screen.film.area()?.tiles) ?? [];
+    return (this.#seat.picture && this.screen.video.area()?.tiles) ?? [];
   }
 
   /**
-   * Takes the film out of what is to be sent, for a viewer that knows H.264 and takes losses.
+   * Takes the video out of what is to be sent, for a viewer that knows H.264 and takes losses.
    *
    * @param dirty what the viewer has not been sent of each tile.
    * @param lossy which tiles it has with losses.
@@ -63,18 +64,18 @@ export class FilmFollower {
    */
   take(dirty: Parts, lossy: Uint8Array): TakenPicture | undefined {
     this.#giveBack(dirty);
-    const { film, frame, encoder } = this.screen;
+    const { video, frame, encoder } = this.screen;
     const { form, known } = this.wishes;
     if (form.coding !== "tight" || form.quality === null || !known.has(H264)) {
-      film.leave(this.#seat);
+      video.leave(this.#seat);
       return undefined;
     }
-    const area = film.area();
+    const area = video.area();
     const changeOf = (tile: number) => frame.generations[tile] ?? 0;
     const before = this.#seat.picture?.change ?? 0;
-    // Where only the pointer has moved there is nothing new of the film.
+    // Where only the pointer has moved there is nothing new of the video.
     const hasNews = area?.tiles.values().some((tile) => dirty[tile] !== 0 && changeOf(tile) > before);
-    const turn = hasNews ? film.take(this.#seat) : undefined;
+    const turn = hasNews ? video.take(this.#seat) : undefined;
     if (!area || !turn) return undefined;
     const until = turn === "later" ? 0 : turn.picture.change;
     for (const tile of area.tiles) {
@@ -84,10 +85,10 @@ export class FilmFollower {
     if (this.#hasHeld) this.#askAgain();
     if (turn === "later") return undefined;
     for (const tile of area.tiles) lossy[tile] = 1;
-    // The film is without the pointer, which is drawn over it for those who have it in the picture.
+    // The video is without the pointer, which is drawn over it for those who have it in the picture.
     if (form.hasPointer)
       for (const tile of encoder.pointer.tiles()) if (area.tiles.has(tile)) dirty[tile] = WHOLE;
-    const rect = filmRect(turn.picture, turn.isFirst);
+    const rect = videoRect(turn.picture, turn.isFirst);
     // Whoever waits for it hears of it; until then it is nobody's.
     rect.catch(() => {});
     return { area, rect };
@@ -105,7 +106,7 @@ export class FilmFollower {
     this.#hasHeld = false;
   }
 
-  /** What is held is sent then, whether there is a film or not. */
+  /** What is held is sent then, whether there is a video or not. */
   #askAgain(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;

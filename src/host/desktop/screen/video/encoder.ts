@@ -1,5 +1,5 @@
 /**
- * The process that encodes films, from the side of the desktop's child, which shares memory with it.
+ * The process that encodes videos, from the side of the desktop's child, which shares memory with it.
  */
 import { closeSync } from "node:fs";
 import { type Child, startChild } from "../../../../lib/child";
@@ -8,19 +8,19 @@ import { selfCommand } from "../../../../lib/self-command";
 import type { Size } from "../../geometry";
 import { createMemory } from "../../shared-memory";
 import type { Rect } from "../child/frame";
-import { FILM_PROTOCOL, type FilmCalls, MOST_BYTES, type PictureKind } from "./calls";
+import { MOST_BYTES, type PictureKind, VIDEO_PROTOCOL, type VideoCalls } from "./calls";
 
 /** How long the process may take to start, and for a picture, in milliseconds: it is killed then. */
 const [START_MS, PICTURE_MS] = [10_000, 3_000];
 
-/** Pixels that are filmed: all of a screen. */
-export interface FilmedPixels extends Size {
+/** Pixels that are sent: all of a screen. */
+export interface VideoedPixels extends Size {
   /** Blue, green, red and an unused byte, from the lowest. */
   readonly pixels: Int32Array;
 }
 
-/** What encodes films. */
-export interface FilmEncoder {
+/** What encodes videos. */
+export interface VideoEncoder {
   /** The library, and its version. */
   readonly name: string;
   /**
@@ -30,7 +30,7 @@ export interface FilmEncoder {
    * @returns an access unit of H.264 (annex B). The pixels are read before this returns.
    * @throws why it is of no use any more.
    */
-  encode(screen: FilmedPixels, place: Rect, kind: PictureKind): Promise<Buffer>;
+  encode(screen: VideoedPixels, place: Rect, kind: PictureKind): Promise<Buffer>;
   /** Ends it. */
   leave(): void;
 }
@@ -38,12 +38,12 @@ export interface FilmEncoder {
 const even = (size: number) => size + (size & 1);
 
 const start = (command: readonly string[]) =>
-  startChild<FilmCalls>({
+  startChild<VideoCalls>({
     command,
-    what: "the film encoder",
+    what: "the video encoder",
     // How it ended is what the call that it happened to throws.
     log: silentLog,
-    protocol: FILM_PROTOCOL,
+    protocol: VIDEO_PROTOCOL,
   });
 
 /**
@@ -54,10 +54,10 @@ const start = (command: readonly string[]) =>
  * @returns null where the host has no library for it, or no memory to share.
  * @throws why it does not start.
  */
-export async function openFilmEncoder(
+export async function openVideoEncoder(
   screen: Size,
-  command: readonly string[] = selfCommand(["film-child"]),
-): Promise<FilmEncoder | null> {
+  command: readonly string[] = selfCommand(["video-child"]),
+): Promise<VideoEncoder | null> {
   if (process.platform !== "linux") return null;
   const memory = createMemory(even(screen.width) * even(screen.height) * 4 + MOST_BYTES);
   if (!memory) return null;
@@ -81,13 +81,13 @@ export async function openFilmEncoder(
 }
 
 /** The library that the process would encode with; null for none. @throws why it does not start. */
-export async function nameOfEncoder(command = selfCommand(["film-child"])): Promise<string | null> {
+export async function nameOfEncoder(command = selfCommand(["video-child"])): Promise<string | null> {
   if (process.platform !== "linux") return null;
   await using child = start(command);
   return await child.calls(START_MS).find();
 }
 
-function encoderIn(child: Child<FilmCalls>, name: string, memory: Uint8Array<ArrayBuffer>): FilmEncoder {
+function encoderIn(child: Child<VideoCalls>, name: string, memory: Uint8Array<ArrayBuffer>): VideoEncoder {
   const calls = child.calls(PICTURE_MS);
   const pixels = new Int32Array(memory.buffer, memory.byteOffset, (memory.length - MOST_BYTES) / 4);
   const picture = memory.subarray(memory.length - MOST_BYTES);
@@ -104,7 +104,7 @@ function encoderIn(child: Child<FilmCalls>, name: string, memory: Uint8Array<Arr
 }
 
 /** Copies a part of the screen to the start of `to`, in rows and columns of an even number. */
-function copyPart(to: Int32Array, screen: FilmedPixels, { x, y, width, height }: Rect): void {
+function copyPart(to: Int32Array, screen: VideoedPixels, { x, y, width, height }: Rect): void {
   const across = even(width);
   const end = across * height;
   if (across === width && width === screen.width) {

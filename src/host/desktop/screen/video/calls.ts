@@ -1,5 +1,5 @@
 /**
- * What the process that encodes films does, as the desktop's child calls it. Pixels and pictures do not pass through the calls: they lie in
+ * What the process that encodes videos does, as the desktop's child calls it. Pixels and pictures do not pass through the calls: they lie in
  * memory that both have.
  */
 import * as v from "valibot";
@@ -21,8 +21,8 @@ export interface WantedPicture {
   readonly kind: PictureKind;
 }
 
-/** The calls of the process that encodes films. */
-export interface FilmCalls {
+/** The calls of the process that encodes videos. */
+export interface VideoCalls {
   /** @returns the library that it encodes with, and its version; null where the host has none that is known. */
   find(): Promise<string | null>;
   /**
@@ -36,7 +36,7 @@ export interface FilmCalls {
 }
 
 /** The form of what the process answers: native code in it may have been taken over. */
-export const FILM_PROTOCOL: Protocol<FilmCalls> = {
+export const VIDEO_PROTOCOL: Protocol<VideoCalls> = {
   answers: {
     find: v.nullable(v.pipe(v.string(), v.maxLength(100))),
     share: NOTHING,
