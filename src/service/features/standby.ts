@@ -115,16 +115,19 @@ async function deskNow({ service, configDir }: ServiceParts) {
 }
 
 async function takeOverUses({ service, configDir, files, publish }: ServiceParts): Promise<TakeOverUses> {
-  const [{ openStandbyKey }, { checked }, parts] = await Promise.all([
+  const [{ openStandbyKey }, { checked }, { DATABASE_NAMES, unpacked }, parts] = await Promise.all([
     import("../../desk/join/standby/snapshot"),
     import("../../desk/join/desk-bundle"),
+    import("../../desk/join/desk-databases"),
     service.deskParts(),
   ]);
   return {
     ...{ configDir, files, parts, publish },
     identity: async () => (await openStandbyKey(files.standbyKey)).identity,
     async check(bundle) {
-      await checked(bundle, parts.readers);
+      const { databases } = await checked(bundle, parts.readers);
+      for (const name of DATABASE_NAMES)
+        if (databases[name] !== undefined) unpacked(name, databases[name]).close();
     },
     hasServer: () => service.runningServer() !== null,
   };

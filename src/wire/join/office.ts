@@ -12,7 +12,7 @@ import { field } from "../../core/fields";
 export interface Office {
   /** Which of several desks of the same hosts; empty for the first. */
   readonly line: string;
-  /** How often that desk was taken over. */
+  /** It rises with each take-over by a standby; 0 before the first. */
   readonly generation: number;
 }
 
@@ -22,7 +22,7 @@ export const OFFICE = {
   line: field(LINE, "Which of several desks of the same hosts it is; empty for the first"),
   generation: field(
     v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
-    "How often that desk was taken over by a standby",
+    "Of that desk: it rises with each take-over by a standby",
   ),
 };
 

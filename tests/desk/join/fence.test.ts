@@ -173,10 +173,32 @@ test("a first desk that is alive and has not heard runs no plan on a host that h
   expect(await planOn(desk)).toMatchObject({ refused: 1 });
   expect(table.ran()).toBe(0);
   await until("the first desk to know", () => takenOverBy(desk.files) !== undefined);
-  expect(takenOverBy(desk.files)).toMatchObject({ generation: 1 });
+  expect(takenOverBy(desk.files)?.generation).toBe(generationOf(configFiles(next.configDir)).generation);
   expect(planOn(desk)).rejects.toThrow("has taken this desk over");
   expect(await planOn(next)).toMatchObject({ ok: 1 });
   expect(table.ran()).toBe(1);
+});
+
+test("of two standbys that take over, a host runs the jobs of the later generation alone, and both hear of it", async () => {
+  await using made = await joined();
+  const { desk, table } = made;
+  const machines = [
+    testService({ operations: table.operations }),
+    testService({ operations: table.operations }),
+  ];
+  for (const [nth, one] of machines.entries()) await followed(desk, one, `standby-${nth}`);
+  await desk.server.stop();
+  for (const one of machines) await call(one, takeOverDesk);
+  const [lower, higher] = machines.toSorted(
+    (a, b) =>
+      generationOf(configFiles(a.configDir)).generation - generationOf(configFiles(b.configDir)).generation,
+  );
+  if (!lower || !higher) throw new Error("no machines");
+  expect(await planOn(higher)).toMatchObject({ ok: 1 });
+  expect(await planOn(lower)).toMatchObject({ refused: 1 });
+  expect(table.ran()).toBe(1);
+  await until("the other to know", () => takenOverBy(configFiles(lower.configDir)) !== undefined);
+  for (const one of machines) await one[Symbol.asyncDispose]();
 });
 
 test("nor does it run a broadcast there, which a host without jobs would get by its token alone", async () => {
@@ -210,7 +232,8 @@ test("a first desk that is reinstated has its hosts back, and the other one is r
   await call(desk, reinstate);
   await until("what it is to be known", async () => {
     await made.tellAll(desk);
-    return JSON.parse(readFileSync(made.host.files.desk, "utf8")).desk_offices[0].generation === 2;
+    const [office] = JSON.parse(readFileSync(made.host.files.desk, "utf8")).desk_offices;
+    return office.generation === generationOf(desk.files).generation;
   });
   expect(await planOn(desk)).toMatchObject({ ok: 1 });
   expect(await planOn(next)).toMatchObject({ refused: 1 });
@@ -276,7 +299,7 @@ test("a generation that cannot be read begins nothing, and no bundle brings one"
   const { bundle } = await made.desk.service.deskNow();
   const files = { ...bundle.files, "desk_generation.json": '{"generation":-1}' };
   expect(call(next, importDesk, { bundle: { ...bundle, files } })).rejects.toThrow(
-    "how often a desk was taken over",
+    "expected the generation of a desk",
   );
   writeFileSync(made.desk.files.deskGeneration, "{}");
   expect(planOn(made.desk)).rejects.toThrow("does not say who is the desk");

@@ -4,10 +4,14 @@
 import type { Publish } from "../../../core/events";
 import { rejected } from "../../../lib/errors";
 import { deskTakenOver } from "./events";
-import { generationOf, type OfficeFiles, type TakenOver, takenOverBy, writeTakenOver } from "./office";
-
-/** By how much a word may raise the generation: with a stolen string, nobody takes it to where it cannot be raised any more. */
-const MAX_STEP = 1_000;
+import {
+  generationOf,
+  MAX_STEP,
+  type OfficeFiles,
+  type TakenOver,
+  takenOverBy,
+  writeTakenOver,
+} from "./office";
 
 /** What it uses. */
 export interface DeposedUses {
@@ -28,13 +32,21 @@ export async function yieldTo(
   { name, generation }: { readonly name: string; readonly generation: number },
   announce: (subject: string) => Promise<void>,
 ): Promise<{ readonly yielded: boolean; readonly generation: number }> {
-  const before = takenOverBy(files);
-  if (before && before.generation >= generation) return { yielded: true, generation: before.generation };
+  const known = () => {
+    const before = takenOverBy(files);
+    if (before && before.generation >= generation) return { yielded: true, generation: before.generation };
+    const own = generationOf(files).generation;
+    return own >= generation ? { yielded: false, generation: own } : undefined;
+  };
+  const before = known();
+  if (before) return before;
   const own = generationOf(files).generation;
-  if (own >= generation) return { yielded: false, generation: own };
   if (generation > own + MAX_STEP)
     throw rejected(`generation: expected at most ${own + MAX_STEP} but found ${generation}`);
   await announce(`standby.yield standby=${JSON.stringify(name)} generation=${generation}`);
+  // Another word may have come meanwhile.
+  const meanwhile = known();
+  if (meanwhile) return meanwhile;
   const taken: TakenOver = { generation, since: new Date().toISOString(), by: name };
   writeTakenOver(files, taken);
   publish(deskTakenOver, { name, generation });

@@ -48,15 +48,12 @@ export const yieldEndpoint = endpoint({
   http: { method: "POST", path: "/standby/yield", public: "signed", routine: true },
   input: v.strictObject({
     ...STRING,
-    generation: field(
-      whole(1, Number.MAX_SAFE_INTEGER),
-      "How often the desk was taken over, this time included",
-    ),
+    generation: field(whole(1, Number.MAX_SAFE_INTEGER), "The generation of the desk that has taken over"),
   }),
   output: v.object({
     /** Whether it is the desk no more. */
     yielded: v.boolean(),
     /** Its own generation. */
-    generation: v.number(),
+    generation: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
   }),
 });

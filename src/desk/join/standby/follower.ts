@@ -4,10 +4,11 @@
  * The promise: it asks every {@link ASK_MS}, and less often where a snapshot takes long; a fault ends nothing, and what is here stays.
  */
 import type { Publish } from "../../../core/events";
+import { unavailable } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
 import { deskTakenOver, standbyFollows, standbyLate } from "./events";
 import { type Following, followingNow, removeSnapshots, writeFollowing } from "./following";
-import { generationOf, type OfficeFiles, takenOverBy, writeTakenOver } from "./office";
+import { generationOf, MAX_STEP, type OfficeFiles, takenOverBy, writeTakenOver } from "./office";
 import { keep, type PullUses, pull, tell, whyNot } from "./pull";
 import { LATE_MS } from "./standbys";
 
@@ -116,8 +117,8 @@ const secondsSince = (at: number) => Math.round((performance.now() - at) / 1_000
 /**
  * Tells the desk from which this machine has taken over.
  *
- * @returns whether it has heard: also one that a person has reinstated since, which has a higher generation; this machine is the
- *   desk no more then.
+ * @returns whether it has heard, and this machine is the desk: where a person has reinstated it since, or another standby has taken over
+ *   later, it has a higher generation, and this machine is the desk no more.
  * @throws a `RemoteError` where it does not answer.
  */
 export async function tellFormer(
@@ -131,7 +132,12 @@ export async function tellFormer(
   const answer = await tell(following, own.generation, signal);
   const now = new Date().toISOString();
   if (following.told === null) writeFollowing(files, { ...following, told: now });
-  if (answer.yielded) return true;
+  // Where it is higher, another standby has taken over later.
+  if (answer.yielded && answer.generation <= own.generation) return true;
+  if (answer.generation > own.generation + MAX_STEP)
+    throw unavailable(
+      `the desk at ${following.address} says generation ${answer.generation}, which no desk has`,
+    );
   const taken = { generation: answer.generation, since: now, by: following.address };
   writeTakenOver(files, taken);
   publish(deskTakenOver, { name: taken.by, generation: taken.generation });

@@ -1,8 +1,8 @@
 /**
- * Whether this machine is still the desk: how often the desk was taken over, and that a standby has taken it over from here.
+ * Whether this machine is still the desk: its generation, and that a standby has taken it over from here.
  *
- * The promise: who takes a desk over has a higher generation than it, and a word of a lower one, such as that of a take-over which a
- * person has taken back, changes nothing. A file that is broken counts as a desk that was taken over.
+ * The promise: who takes a desk over has a higher generation than it, two that take over the same desk have two, and a word of a lower one,
+ * such as that of a take-over which a person has taken back, changes nothing. A file that is broken counts as a desk that was taken over.
  */
 import * as v from "valibot";
 import { writeFileAtomic } from "../../../lib/files";
@@ -40,6 +40,15 @@ export interface OfficeFiles {
   readonly takenOver: string;
 }
 
+/** By how much a take-over raises the generation, at most: of two standbys that take over the same desk, one in a million has that of the other. */
+const STEP = 2 ** 20;
+
+/** By how much a word may raise it, after many take-overs: with a stolen string, nobody takes it to where it cannot be raised any more. */
+export const MAX_STEP = 1_000 * STEP;
+
+/** The generation that follows another: some higher number, which no other machine comes to by itself. */
+export const nextGeneration = (before: number): number => before + 1 + Math.floor(Math.random() * STEP);
+
 /** A desk that nobody has taken over yet. */
 const FIRST: DeskGeneration = { generation: 0, since: "", by: null, line: "" };
 
@@ -56,7 +65,7 @@ export function generationIn(text: string | undefined): DeskGeneration | undefin
 
 /** The faults of the file in a bundle. */
 export const generationFaults = (content: unknown): string[] =>
-  v.is(DESK_GENERATION, content) ? [] : ["expected how often a desk was taken over"];
+  v.is(DESK_GENERATION, content) ? [] : ["expected the generation of a desk"];
 
 /** The text of the file on a machine that becomes a further desk of the same hosts: its line is its own, and stays. */
 export function furtherDeskText(files: Pick<OfficeFiles, "deskGeneration">): string {

@@ -20,7 +20,7 @@ import { pullEndpoint, yieldEndpoint } from "./endpoints";
 import type { FollowerState } from "./follower";
 import { followingNow, removeFollowing, requireNoneCutOff } from "./following";
 import { requireInOffice } from "./in-office";
-import { generationOf, takenOverBy, writeGeneration } from "./office";
+import { generationOf, nextGeneration, takenOverBy, writeGeneration } from "./office";
 import type { Standbys } from "./standbys";
 import type { TakeOverUses } from "./take-over";
 
@@ -43,6 +43,9 @@ const BY_A_PERSON = {
   http: "which machine is the desk is decided by a person on that machine",
   script: "which machine is the desk is decided by a person",
 };
+
+/** As of `svc desk export`: an administrator elsewhere can use the keys of a desk, and does not have them. */
+const KEYS_FOR_STANDBY = "who may take the keys of a desk is decided by a person on that machine";
 
 const BY_STANDBY = {
   cli: "`svc serve` on the standby sends it",
@@ -75,8 +78,7 @@ export const allow = operation({
   answeredBy: "owner",
   scope: "admin",
   changes: true,
-  http: { method: "POST", path: "/standby/allow" },
-  leftOut: { script: "its answer has a secret, which a run would keep" },
+  leftOut: { http: KEYS_FOR_STANDBY, script: KEYS_FOR_STANDBY },
   input: v.strictObject({
     name: NAME,
     key: field(
@@ -239,7 +241,7 @@ export const unfollow = operation({
 const TAKEN_OVER = v.object({ by: v.string(), since: v.string(), generation: v.number() });
 
 const STANDING = v.object({
-  /** How often this desk was taken over. */
+  /** It rises with each take-over; 0 for a desk that nobody has taken over. */
   generation: v.number(),
   /** Who has taken this desk over; null while it is the desk, or none. */
   taken_over: v.nullable(TAKEN_OVER),
@@ -373,7 +375,7 @@ export const reinstate = operation({
     // A broken file names no generation: it is removed by hand.
     const taken = takenOverBy(files)?.generation ?? 0;
     const before = generationOf(files);
-    const generation = Math.max(taken, before.generation) + 1;
+    const generation = nextGeneration(Math.max(taken, before.generation));
     writeGeneration(files, { ...before, generation, since: new Date().toISOString(), by: null });
     rmSync(files.takenOver, { force: true });
     return { generation };

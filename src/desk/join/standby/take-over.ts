@@ -14,7 +14,7 @@ import { becomeDesk, type TakeOverParts } from "../become-desk";
 import { checked, type DeskBundle } from "../desk-bundle";
 import { tellFormer } from "./follower";
 import { type Following, followingNow, removeSnapshots, snapshotFile, writeFollowing } from "./following";
-import { generationIn, generationText, type OfficeFiles } from "./office";
+import { generationIn, generationText, nextGeneration, type OfficeFiles } from "./office";
 import { isThere, keep, type PullUses, pull } from "./pull";
 import { openSnapshot } from "./snapshot";
 
@@ -113,7 +113,7 @@ async function snapshotOf(
   const bundle = await checked(await openSnapshot(sealed, await identity()), parts.readers);
   const before = generationIn(bundle.files["desk_generation.json"]);
   if (before === undefined) throw rejected("bundle rejected: desk_generation.json has no generation");
-  return { bundle, generation: before.generation + 1, line: before.line };
+  return { bundle, generation: nextGeneration(before.generation), line: before.line };
 }
 
 function readSealed(file: string): Uint8Array {
