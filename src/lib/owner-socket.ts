@@ -5,7 +5,7 @@
  * key in `run/owner.json`, since a pipe is in no folder, and who comes first could take its name. The owner speaks first, so that one
  * that hangs is known at once.
  */
-import { chmodSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import * as v from "valibot";
@@ -108,14 +108,16 @@ export function listenAsOwner(file: string, taken: (connection: LineConnection) 
   return {
     /** Takes no further connection, and cuts those that have not proved themselves. Never throws. */
     stop() {
-      listener.stop();
+      // Where the folder was replaced meanwhile, what is in it is of the server there.
+      const isOurs = orElse(() => Object(parsed(readSmallFile(file, MAX_GREETING))).key === key, false);
+      const place = isPipe(path) || isAbsolute(path) ? undefined : join(dirname(file), path);
+      if (isOurs || !place) listener.stop();
+      else stopBeside(place, () => listener.stop());
       for (const connection of strangers) connection.cut();
       strangers.clear();
       try {
-        // Where the folder was replaced meanwhile, it is of the server there.
-        const isOurs = Object(parsed(readSmallFile(file, MAX_GREETING))).key === key;
         if (isOurs) rmSync(file, { force: true });
-        if (isOurs && !isPipe(path) && !isAbsolute(path)) rmSync(join(dirname(file), path), { force: true });
+        if (isOurs && place) rmSync(place, { force: true });
       } catch {
         // The folder is gone; or it has become read-only, and the next server clears it.
       }
@@ -127,6 +129,14 @@ export function listenAsOwner(file: string, taken: (connection: LineConnection) 
       }
     },
   };
+}
+
+/** Calls `stop`, which removes whatever socket is at `place`: that of another server goes aside for the moment. Never throws. */
+function stopBeside(place: string, stop: () => void): void {
+  const aside = `${place}.${process.pid}`;
+  const isAside = orElse(() => renameSync(place, aside) === undefined, false);
+  stop();
+  if (isAside) orElse(() => renameSync(aside, place), undefined);
 }
 
 const isPipe = (path: string) => path.startsWith("\\\\.\\pipe\\");

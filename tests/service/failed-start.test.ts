@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { fileFaults } from "../../src/service/file-faults";
@@ -76,6 +76,11 @@ test("a server that stops leaves what another has written in a folder that was p
     writeFileSync(file, JSON.stringify(other));
     return [file, other] as const;
   });
+  const socket = join(dirname(ownerFile), "svc.sock");
+  renameSync(socket, `${socket}.first`);
+  const listener = Bun.listen({ unix: socket, socket: { data() {} } });
   await service.stop();
+  expect(statSync(socket, { throwIfNoEntry: false })?.isSocket()).toBe(true);
+  listener.stop();
   for (const [file, other] of others) expect(JSON.parse(readFileSync(file, "utf8"))).toEqual(other);
 });
