@@ -33,11 +33,14 @@ export interface ListFormat<E> {
 
 export interface JsonStoreOptions<E> extends ListFormat<E> {
   readonly file: string;
+  /** The lock file of those who change it. */
   readonly lock: string;
   /** Whether whoever loads or changes a broken file sets it aside, and begins anew (default: it is refused). */
   readonly setsAside?: boolean;
   /** Whether an entry that is not valid makes the whole file unusable: where one that is left out would allow something (default: it is left out). */
   readonly whole?: boolean;
+  /** Called for each valid entry that this store has added, changed or removed, once that is on disk. */
+  readonly changed?: (what: "added" | "changed" | "removed", entry: E) => void;
 }
 
 /** An entry, or what is wrong with a value that is none; a fault quotes no secret. */
@@ -88,7 +91,7 @@ export interface JsonStore<E extends object> {
 }
 
 export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, log: Log): JsonStore<E> {
-  const { file, lock, what, list, setsAside = false, whole = false } = options;
+  const { file, lock, what, list, changed, setsAside = false, whole = false } = options;
   const name = basename(file);
   const schema = schemaOf(list);
   let known: Snapshot<E> | undefined;
@@ -153,6 +156,7 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
         if (edited.items !== items) {
           const values = edited.items.map(({ value }) => value);
           writeFileAtomic(file, `${JSON.stringify({ ...content, [list]: values }, null, 2)}\n`);
+          if (changed) tellChanges(items, edited.items, changed);
         }
         return result;
       }),
@@ -164,6 +168,21 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
       return [...(known?.faults ?? []), ...aside.map(setAside)];
     },
   };
+}
+
+function tellChanges<E extends object>(
+  before: ReadonlyArray<Item<E>>,
+  now: ReadonlyArray<Item<E>>,
+  changed: NonNullable<JsonStoreOptions<E>["changed"]>,
+): void {
+  const entries = (items: ReadonlyArray<Item<E>>) =>
+    new Map(items.flatMap((item) => ("fault" in item ? [] : [[item.name, item.entry] as const])));
+  const [old, left] = [entries(before), entries(now)];
+  for (const [name, entry] of old) if (!left.has(name)) changed("removed", entry);
+  for (const [name, entry] of left) {
+    const known = old.get(name);
+    if (known !== entry) changed(known ? "changed" : "added", entry);
+  }
 }
 
 const schemaOf = (list: string) => v.looseObject({ [list]: v.array(v.unknown()) });

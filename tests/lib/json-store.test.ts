@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
-import { createJsonStore, parseBy } from "../../src/lib/json-store";
+import { createJsonStore, type JsonStoreOptions, parseBy } from "../../src/lib/json-store";
 import { silentLog } from "../../src/lib/log";
 import { temporaryFolder } from "../support";
 
@@ -17,7 +17,8 @@ function testStore() {
   const log = { ...silentLog, warn: say, error: say };
   const format = { what: "a list of pets", list: "pets", key: "name", parse: parseBy(PET) } as const;
   const lock = join(folder.path, "run", "pets.lock");
-  const open = (setsAside = false) => createJsonStore<Pet>({ file, lock, ...format, setsAside }, log);
+  const open = (changed: JsonStoreOptions<Pet>["changed"] = () => {}, setsAside = false) =>
+    createJsonStore<Pet>({ file, lock, ...format, changed, setsAside }, log);
   return {
     open,
     file,
@@ -126,7 +127,7 @@ test("where no trust rests on it, a broken file is set aside by whoever loads or
   using made = testStore();
   for (const broken of BROKEN) {
     writeFileSync(made.file, broken);
-    const store = made.open(true);
+    const store = made.open(() => {}, true);
     expect(() => store.entries()).toThrow(
       "pets.json is not a list of pets: mend it or restore it from a backup",
     );
@@ -163,4 +164,24 @@ test("adding never replaces: not under the same name, nor with spaces around it,
   expect(store.entries()).toEqual([{ name: names[0], legs: 4 }]);
   await store.change((list) => list.replace({ name: names[0], legs: 3 }));
   expect(store.entries()).toEqual([{ name: names[0], legs: 3 }]);
+});
+
+test("a store reports which entries its own changes have added, changed and removed, once they are on disk", async () => {
+  using made = testStore();
+  const reported: unknown[] = [];
+  const store = made.open((what, { name }) => reported.push([what, name, made.content().pets.length]));
+  await store.change((list) => {
+    list.add(cat);
+    list.add(hen);
+  });
+  await made.open().change((list) => list.add({ name: "ant", legs: 6 }));
+  await store.change((list) => list.update("cat", { legs: 3 }));
+  await store.change((list) => list.remove("hen"));
+  await store.change((list) => list.has("cat"));
+  expect(reported).toEqual([
+    ["added", "cat", 2],
+    ["added", "hen", 2],
+    ["changed", "cat", 3],
+    ["removed", "hen", 2],
+  ]);
 });
