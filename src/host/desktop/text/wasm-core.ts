@@ -2,11 +2,12 @@
  * The core of tesseract-wasm (https://github.com/robertknight/tesseract-wasm): WebAssembly that a person adds to `{config_dir}/ocr`. What
  * svc calls it through is JavaScript, and in the binary; so nothing but the core of that very version is taken, known by its digest.
  */
-import { existsSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { badInput, notFound, systemCode } from "../../../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, writeFileAtomic } from "../../../lib/files";
+import { lookThrough } from "../../../lib/look";
 import { readData } from "./language";
 
 /** The version whose JavaScript is in the binary (`package.json`). */
@@ -57,8 +58,7 @@ export const coreFile = (folder: string): string => join(folder, "tesseract-core
 export const hasCore = (folder: string): boolean => existsSync(coreFile(folder));
 
 /** The size of the core in `folder`, in bytes; undefined where there is none. */
-export const coreBytes = (folder: string): number | undefined =>
-  statSync(coreFile(folder), { throwIfNoEntry: false })?.size;
+export const coreBytes = (folder: string): number | undefined => lookThrough(coreFile(folder))?.size;
 
 /** Whether these bytes are the core that this program can call and this machine can run. */
 export function isCore(bytes: Uint8Array): boolean {
