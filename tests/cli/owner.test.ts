@@ -161,7 +161,8 @@ test("what needs the rights, the display or the files of a terminal stays there"
   const moved = operations.filter(
     ({ answeredBy, name }) => answeredBy && answeredBy !== "display" && stays.test(name),
   );
-  expect(moved.map(({ name }) => name)).toEqual([]);
+  // The yes of whoever sits there is for the process that uses the desktop: the server, where one runs.
+  expect(moved.map(({ name }) => name)).toEqual(["desktop.allow"]);
 });
 
 test("each change of a command is made by the owner of the folder, or there is a reason why its own process makes it", () => {
