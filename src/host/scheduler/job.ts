@@ -87,6 +87,8 @@ const ENTRIES = {
   /** Null while it is paused, and in a job written by hand: its interval counts from when it is noticed. */
   next_run_at: v.optional(v.nullable(ISO_TIME), null),
   last_run_at: v.optional(v.nullable(ISO_TIME), null),
+  /** Its next time before the clock was set back, or that of its only run, which was missed: it counts where it is yet to come after all. */
+  former_run_at: v.exactOptional(ISO_TIME),
 } as const;
 
 /** A job in the file. Fields that svc does not know stay in it. */

@@ -10,9 +10,30 @@ export const timeOf = ({ next_run_at }: Job): number =>
 
 /** `job` that runs next at `ms` since the epoch; never again where that is null. */
 export const scheduled = (job: Job, ms: number | null): Job => ({
-  ...job,
+  ...withoutFormer(job),
   next_run_at: ms === null ? null : isoTime(ms),
 });
+
+/** `job` that runs earlier than it was to, as the clock was set back: its time counts again, should it be the clock of now that is wrong. */
+export const movedBack = (job: Job, ms: number): Job => rememberingTime(scheduled(job, ms), job);
+
+/** `job`, whose only run was missed: paused, and due again should its time be yet to come after all. */
+export const passedOver = (job: Job): Job => rememberingTime(paused(job), job);
+
+/** `job` with the time that it had `before`. */
+function rememberingTime(job: Job, { former_run_at, next_run_at }: Job): Job {
+  const time = former_run_at ?? next_run_at;
+  return time === null ? job : { ...job, former_run_at: time };
+}
+
+/** The time that a job had before the clock was set, in milliseconds since the epoch; undefined where it has none that is to come, or may not run. */
+export function formerTimeOf({ disabled_reason, former_run_at }: Job, now: number): number | undefined {
+  if (disabled_reason !== null || former_run_at === undefined) return undefined;
+  const time = Date.parse(former_run_at);
+  return time > now ? time : undefined;
+}
+
+const withoutFormer = ({ former_run_at: _, ...job }: Job): Job => job;
 
 /**
  * `job` in the place of the one that was `before`: with its counts, and its next time where it runs at the same times. One that has had its
@@ -37,12 +58,12 @@ const hasRunOnce = ({ repeat, runs, next_run_at }: Job): boolean =>
   !repeat && runs > 0 && next_run_at === null;
 
 /** `job` without a next time. */
-export const paused = (job: Job): Job => ({ ...job, enabled: false, next_run_at: null });
+export const paused = (job: Job): Job => ({ ...withoutFormer(job), enabled: false, next_run_at: null });
 
 /** `job` with one more run, which begins at `now`; paused when it was the last that it has. */
 export function counted(job: Job, now: number): Job {
   const runs = job.runs + 1;
-  const begun = { ...job, runs, last_run_at: isoTime(now) };
+  const begun = { ...withoutFormer(job), runs, last_run_at: isoTime(now) };
   return job.max_runs !== null && runs >= job.max_runs ? paused(begun) : begun;
 }
 

@@ -197,6 +197,111 @@ describe("runs that were missed while nobody looked", () => {
   });
 });
 
+describe("a job that runs once, at a time that is yet to come once the clock is right", () => {
+  const tomorrow = (settings = {}) => job({ interval_seconds: 86_400, repeat: false, ...settings });
+  const AT = "2026-06-02T00:00:00.000Z";
+
+  /** A host whose clock jumps over the time of the job, and which has noticed. */
+  async function jumped(settings = {}) {
+    const host = testScheduler();
+    await host.scheduler.add(tomorrow(settings));
+    await host.scheduler.start();
+    host.time.set("2026-06-03T00:00:00Z");
+    await host.scheduler.refresh();
+    return host;
+  }
+
+  test("runs then, where the clock jumped over it and back", async () => {
+    using host = await jumped();
+    expect(await host.scheduler.jobs()).toMatchObject([{ enabled: false, next_run_at: null, runs: 0 }]);
+    host.time.set("2026-06-01T02:00:00Z");
+    await host.scheduler.refresh();
+    expect(await host.scheduler.jobs()).toMatchObject([{ enabled: true, next_run_at: AT }]);
+    await host.time.until("2026-06-05T00:00:00Z");
+    expect(host.times()).toEqual([AT]);
+    expect(await host.scheduler.jobs()).toMatchObject([{ enabled: false, next_run_at: null, runs: 1 }]);
+  });
+
+  test("also where svc was started again in between", async () => {
+    using host = await jumped();
+    host.scheduler.stop();
+    host.time.set("2026-06-01T02:00:00Z");
+    await host.open().start();
+    await host.time.until("2026-06-05T00:00:00Z");
+    expect(host.times()).toEqual([AT]);
+  });
+
+  test("by a cron expression, too", async () => {
+    using host = testScheduler();
+    await host.scheduler.add(job({ cron_expression: "30 12 * * *", time_zone: "UTC", repeat: false }));
+    await host.scheduler.start();
+    host.time.set("2026-07-01T00:00:00Z");
+    await host.scheduler.refresh();
+    host.time.set("2026-06-01T02:00:00Z");
+    await host.scheduler.refresh();
+    await host.time.until("2026-06-05T00:00:00Z");
+    expect(host.times()).toEqual(["2026-06-01T12:30:00.000Z"]);
+  });
+
+  test("does not run again where it made up for it while the clock was ahead", async () => {
+    using host = await jumped({ if_missed: "once" });
+    expect(host.times()).toEqual(["2026-06-03T00:00:00.000Z"]);
+    host.time.set("2026-06-01T02:00:00Z");
+    await host.scheduler.refresh();
+    await host.time.until("2026-06-05T00:00:00Z");
+    expect(host.times()).toHaveLength(1);
+  });
+
+  test("does not run then where somebody has paused it or run it meanwhile", async () => {
+    for (const change of ["pause", "runNow"] as const) {
+      using host = await jumped();
+      await host.scheduler[change]("job");
+      host.time.set("2026-06-01T02:00:00Z");
+      await host.scheduler.refresh();
+      await host.time.until("2026-06-02T12:00:00Z");
+      expect(host.times().filter((at) => at === AT)).toEqual([]);
+    }
+  });
+
+  test("is missed where the clock is right too late, and stays so where that is set far back", async () => {
+    using host = await jumped();
+    host.scheduler.stop();
+    host.time.set("2026-06-02T02:00:00Z");
+    const next = host.open();
+    await next.start();
+    next.stop();
+    host.time.set("2025-01-01T00:00:00Z");
+    await host.open().start();
+    await host.time.until("2025-01-05T00:00:00Z");
+    expect(host.times()).toEqual([]);
+  });
+
+  test("runs then, and not before, where the clock was far behind when svc started", async () => {
+    for (const if_missed of ["skip", "once"] as const) {
+      using host = testScheduler();
+      await host.scheduler.add(tomorrow({ if_missed }));
+      host.time.set("1980-01-01T00:00:00Z");
+      await host.scheduler.start();
+      host.time.set("2026-06-01T06:00:00Z");
+      await host.scheduler.refresh();
+      await host.time.until("2026-06-05T00:00:00Z");
+      expect(host.times()).toEqual([AT]);
+    }
+  });
+});
+
+test("a job that repeats makes up for no run that is yet to come, where the clock was far behind when svc started", async () => {
+  using host = testScheduler();
+  const daily = { cron_expression: "30 12 * * *", time_zone: "UTC", if_missed: "once" } as const;
+  await host.scheduler.add(job(daily));
+  host.time.set("1980-01-01T00:00:00Z");
+  await host.scheduler.start();
+  host.time.set("2026-06-01T06:00:00Z");
+  await host.scheduler.refresh();
+  await host.time.until("2026-06-02T13:00:00Z");
+  expect(host.times()).toEqual(["2026-06-01T12:30:00.000Z", "2026-06-02T12:30:00.000Z"]);
+});
+
 describe("a job that still runs when it is time again", () => {
   const everyMinute = (settings = {}) => job({ interval_seconds: 60, ...settings });
 
