@@ -7,6 +7,7 @@ import { badInput, messageOf } from "../lib/errors";
 import { fileStamp } from "../lib/files";
 import type { Log } from "../lib/log";
 import { isLoopback } from "../lib/loopback";
+import { createAnnouncement } from "../trust/announcement";
 import {
   ownPair,
   pairInUse,
@@ -79,18 +80,21 @@ export async function openTls(
   const named = [...(files === "own" ? [] : [files.cert, files.key]), client_ca ?? []].flat();
   const stampNow = () => [pairStamp(place), ...named.map(fileStamp)].join();
 
-  const read = async (starts: boolean) => {
-    const own = await (starts ? ownPair(place, { wanted, starts }) : pairInUse(place));
+  const read = async (starts: boolean, takesNext = false) => {
+    const own = await (starts ? ownPair(place, { wanted, starts }) : pairInUse(place, takesNext));
     const pair = files === "own" ? own : readPair(files.cert, files.key);
     // Subcommands on this host show the certificate of `{config_dir}`.
     const ca = client_ca === undefined ? {} : { ca: [readAuthorities(client_ca), own.cert] };
     return {
       settings: { ...pair, ...ca } satisfies TlsSettings,
       stamp: stampNow(),
-      unchanged: unchangedTime(place, own),
+      unchanged: unchangedTime(own),
     };
   };
   let known = await read(true);
+  const announcement = createAnnouncement(place);
+  // What is announced counts from the start, which lets no key take its place at once.
+  announcement.isOver();
   let faults = 0;
 
   return {
@@ -98,10 +102,11 @@ export async function openTls(
     settings: () => known.settings,
     async look() {
       const now = Date.now();
-      const isDue = now < known.unchanged.from || now >= known.unchanged.to;
-      if (!isDue && stampNow() === known.stamp) return false;
       try {
-        const found = await read(false);
+        const takesNext = announcement.isOver();
+        const isDue = takesNext || now < known.unchanged.from || now >= known.unchanged.to;
+        if (!isDue && stampNow() === known.stamp) return false;
+        const found = await read(false, takesNext);
         const isOther = !Bun.deepEquals(found.settings, known.settings);
         known = found;
         faults = 0;

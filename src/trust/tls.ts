@@ -46,40 +46,43 @@ const NEXT = v.object({
   overlap_s: v.number(),
 });
 
-type Next = v.InferOutput<typeof NEXT>;
+/** A key that is announced, as its file has it. */
+export type NextKey = v.InferOutput<typeof NEXT>;
 
 /** {@link NEXT} as its file has it. */
 const NEXT_TEXT = v.pipe(v.string(), v.parseJson(), NEXT);
 
 /**
- * The pair of `{config_dir}`, which is made where there is none and never was. Renews the certificate when it is due, and puts the next key
- * in the place of the present one once its time has come.
+ * The pair of `{config_dir}`, which is made where there is none and never was. Renews the certificate when it is due.
  *
  * @param wanted host names and addresses that the certificate must have.
  * @param starts whether a server starts with it: the next key is announced for a while then.
+ * @param takesNext whether the next key, where there is one, takes the place of the present one now: a server that runs knows when
+ *   (`announcement.ts`).
  * @throws an `unavailable` failure for a file that cannot be read or written, or is no key.
  */
 export const ownPair = (
   place: TlsPlace,
-  { wanted = [], starts = false, now = new Date() }: OwnPairOptions = {},
-): Promise<Pair> => changePair(place, (maker) => currentPair(place, maker, { wanted, starts, now }));
+  { now = new Date(), ...options }: OwnPairOptions = {},
+): Promise<Pair> => changePair(place, (maker) => currentPair(place, maker, { ...options, now }));
 
 /**
  * {@link ownPair} for a server that runs: a key that has gone since is not replaced by another, which nobody pins.
  *
  * @throws an `unavailable` failure then, too.
  */
-export async function pairInUse(place: TlsPlace): Promise<Pair> {
+export async function pairInUse(place: TlsPlace, takesNext = false): Promise<Pair> {
   if (isMissing(place.tlsKey) && readNext(place) === null) {
     requireNeverThere(place.tlsKey);
     throw unavailable(`${place.tlsKey} is missing: put it back`);
   }
-  return ownPair(place);
+  return ownPair(place, { takesNext });
 }
 
 interface OwnPairOptions {
   readonly wanted?: readonly string[];
   readonly starts?: boolean;
+  readonly takesNext?: boolean;
   readonly now?: Date;
 }
 
@@ -129,18 +132,12 @@ export async function nextPin(place: TlsPlace): Promise<{ pin: string; from: str
 }
 
 /**
- * Between which times {@link ownPair} has nothing to change, in milliseconds since 1970. Before, the certificate is not good yet: it was made
+ * Between which times the certificate of a pair need not be renewed, in milliseconds since 1970. Before, it is not good yet: it was made
  * while the clock was ahead.
  */
-export function unchangedTime(
-  place: TlsPlace,
-  { cert }: Pair,
-): { readonly from: number; readonly to: number } {
-  const next = readNext(place);
+export function unchangedTime({ cert }: Pair): { readonly from: number; readonly to: number } {
   const { validFrom, validTo } = new (crypto().X509Certificate)(cert);
-  const renewal = Date.parse(validTo) - RENEW_BELOW_MS;
-  const to = Math.min(renewal, next ? Date.parse(next.from) : Number.POSITIVE_INFINITY);
-  return { from: Date.parse(validFrom), to };
+  return { from: Date.parse(validFrom), to: Date.parse(validTo) - RENEW_BELOW_MS };
 }
 
 /** Changes when one of the files does. */
@@ -188,17 +185,14 @@ async function changePair<T>(place: TlsPlace, change: (maker: Maker) => T): Prom
 function currentPair(
   place: TlsPlace,
   maker: Maker,
-  { wanted = [], starts = false, now }: OwnPairOptions & { readonly now: Date },
+  { wanted = [], starts = false, takesNext = false, now }: OwnPairOptions & { readonly now: Date },
 ): Pair {
-  let next = readNext(place);
+  const next = readNext(place);
   if (next && starts) {
-    const least = secondsLater(now, Math.min(next.overlap_s, LEAST_ANNOUNCED_S));
-    if (next.from < least) {
-      next = { ...next, from: least };
-      writeNext(place, next);
-    }
+    const from = timeAtStart(next, now);
+    if (from !== next.from) writeNext(place, { ...next, from });
   }
-  if (next && Date.parse(next.from) <= now.getTime()) {
+  if (next && takesNext) {
     writePrivate(place.tlsKey, next.key);
     rmSync(place.tlsNext, { force: true });
   }
@@ -206,6 +200,14 @@ function currentPair(
   const cert = readIfThere(place.tlsCert);
   if (cert !== undefined && isGood(cert, key, wanted, now)) return { key, cert };
   return { key, cert: writeCertificate(place, maker, key, wanted, now) };
+}
+
+/** When the next key is used by a server that starts: not soon, as it may have been down; nor later than was asked for, as its clock may have been ahead. */
+function timeAtStart({ from, overlap_s }: NextKey, now: Date): string {
+  const leftMs = Date.parse(from) - now.getTime();
+  if (leftMs > overlap_s * 1_000) return secondsLater(now, overlap_s);
+  const least = Math.min(overlap_s, LEAST_ANNOUNCED_S);
+  return leftMs < least * 1_000 ? secondsLater(now, least) : from;
 }
 
 /** Whether a certificate is the key's, has these names, and is valid for a while. */
@@ -266,7 +268,8 @@ const keyPin = ({ makeCertificate, parseKey }: Maker, key: string): string =>
 
 const secondsLater = (now: Date, seconds: number) => new Date(now.getTime() + seconds * 1_000).toISOString();
 
-function readNext({ tlsNext }: TlsPlace): Next | null {
+/** The next key as its file has it; null where there is none. @throws `unavailable` where it cannot be read. */
+export function readNext({ tlsNext }: TlsPlace): NextKey | null {
   const text = readIfThere(tlsNext);
   if (text === undefined) return null;
   const next = v.safeParse(NEXT_TEXT, text);
@@ -302,7 +305,8 @@ export async function isTlsKey(pem: string): Promise<boolean> {
   }
 }
 
-const writeNext = (place: TlsPlace, next: Next) =>
+/** Announces `next`. @throws `unavailable` where its file cannot be written. */
+export const writeNext = (place: TlsPlace, next: NextKey): string =>
   writePrivate(place.tlsNext, `${JSON.stringify(next, null, 2)}\n`);
 
 /** Writes `text` to `path` (0600) and returns it. @throws `unavailable` when that fails. */

@@ -144,6 +144,21 @@ describe("a running server", () => {
     }
   });
 
+  test("takes no announced key before its time where the clock is set ahead, and says when it will", async () => {
+    try {
+      await using host = await testServer({ tls: true });
+      const old = await pinAt(host.server.port);
+      await host.call("/tls/renew", post({ new_key: true, overlap_s: 86_400 }));
+      setSystemTime(new Date(Date.now() + 2 * 86_400_000));
+      await host.server.refresh();
+      expect(await pinAt(host.server.port)).toBe(old);
+      const next = await nextPin(configFiles(host.configDir));
+      expect(Date.parse(next?.from ?? "") - Date.now()).toBeGreaterThan(86_000_000);
+    } finally {
+      setSystemTime();
+    }
+  });
+
   test("limits connections as before after an exchange, those of both listeners together", async () => {
     await using host = await testServer({ tls: true, max_client_connections: 4 });
     const open = new Set<TLSSocket>();

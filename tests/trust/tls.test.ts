@@ -5,6 +5,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { configFiles } from "../../src/lib/paths";
 import { spkiPin } from "../../src/lib/spki";
+import { createAnnouncement } from "../../src/trust/announcement";
 import { makeCertificate, makeKey, parseKey } from "../../src/trust/certificate";
 import { nextPin, ownPair, readPair, renewPair, unchangedTime } from "../../src/trust/tls";
 import { selfSigned } from "../client/support";
@@ -102,7 +103,7 @@ describe("the pair of a configuration folder", () => {
   test("renews its certificate 30 days before it expires, for the same key", async () => {
     using at = place();
     const made = await ownPair(at.files);
-    expect(Math.round((unchangedTime(at.files, made).to - Date.now()) / DAY_MS)).toBe(366);
+    expect(Math.round((unchangedTime(made).to - Date.now()) / DAY_MS)).toBe(366);
     expect(await ownPair(at.files, { now: inDays(365) })).toEqual(made);
     const renewed = await ownPair(at.files, { now: inDays(367) });
     expect(renewed.key).toBe(made.key);
@@ -143,14 +144,13 @@ describe("the pair of a configuration folder", () => {
 });
 
 describe("a new key", () => {
-  test("is announced, and takes the place of the old one when its time has come", async () => {
+  test("is announced, and takes the place of the old one when a server that runs says so", async () => {
     using at = place();
     const old = await ownPair(at.files);
     const next = await renewPair(at.files, { new_key: true, overlap_s: 600 });
     expect(await nextPin(at.files)).toEqual(next);
-    expect(await ownPair(at.files, { now: inSeconds(590) })).toEqual(old);
-    expect(unchangedTime(at.files, old).to).toBe(Date.parse(next?.from ?? ""));
-    const now = await ownPair(at.files, { now: inSeconds(610) });
+    expect(await ownPair(at.files, { now: inSeconds(610) })).toEqual(old);
+    const now = await ownPair(at.files, { takesNext: true });
     expect(`${next?.pin}`).toBe(spkiPin(now.cert));
     expect(now.key).not.toBe(old.key);
     expect([await nextPin(at.files), existsSync(at.files.tlsNext)]).toEqual([null, false]);
@@ -163,6 +163,38 @@ describe("a new key", () => {
     const later = new Date(inDays(3));
     expect(await ownPair(at.files, { starts: true, now: later })).toEqual(old);
     expect(Date.parse((await nextPin(at.files))?.from ?? "")).toBe(later.getTime() + 3_600_000);
+  });
+
+  test("is announced for as long as was asked for, whatever the time is set to meanwhile", async () => {
+    using at = place();
+    await ownPair(at.files);
+    const begun = Date.now();
+    let [time, passed] = [begun, 0];
+    const announcement = createAnnouncement(at.files, { now: () => time, steady: () => passed });
+    expect(announcement.isOver()).toBe(false);
+    await renewPair(at.files, { new_key: true, overlap_s: 86_400 });
+    const from = async () => Date.parse((await nextPin(at.files))?.from ?? "");
+    expect(announcement.isOver()).toBe(false);
+    [time, passed] = [begun + 400 * DAY_MS, 3_600_000];
+    expect(announcement.isOver()).toBe(false);
+    // A server that starts now goes on from there.
+    expect(Math.abs((await from()) - (time + 23 * 3_600_000))).toBeLessThan(10_000);
+    const started = createAnnouncement(at.files, { now: () => time, steady: () => 0 });
+    expect(started.isOver()).toBe(false);
+    [time, passed] = [begun - 400 * DAY_MS, 2 * 3_600_000];
+    expect(announcement.isOver()).toBe(false);
+    expect(Math.abs((await from()) - (time + 22 * 3_600_000))).toBeLessThan(10_000);
+    passed = 24 * 3_600_000 + 10_000;
+    expect(announcement.isOver()).toBe(true);
+  });
+
+  test("that was announced while the clock was ahead is announced for no longer than was asked for", async () => {
+    using at = place();
+    const old = await ownPair(at.files);
+    await renewPair(at.files, { new_key: true, overlap_s: 600 }, inDays(400));
+    const now = new Date();
+    expect((await ownPair(at.files, { starts: true, now })).key).toBe(old.key);
+    expect(Date.parse((await nextPin(at.files))?.from ?? "")).toBe(now.getTime() + 600_000);
   });
 
   test("is in its place at once without an overlap; one that was announced is that one", async () => {
