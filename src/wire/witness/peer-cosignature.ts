@@ -13,10 +13,7 @@ import {
   type VerifierKey,
   verifiedBy,
 } from "./signed-note";
-import { witnessName } from "./witness";
-
-/** How far the clock of a peer may be from that of this desk, in seconds. */
-const MAX_OFF_S = 600;
+import { MAX_OFF_S, witnessName } from "./witness";
 
 /** The key of a witness that `vkey` is. @throws a `bad_input` failure for any other. */
 export function witnessKey(vkey: string): VerifierKey {

@@ -5,6 +5,9 @@
  * The promises: a checkpoint is on disk before its cosignature leaves. Two that contradict each other are never both cosigned,
  * whatever order they come in; what proves the contradiction is kept. Checkpoints that come together share a commit. Others can
  * neither make it cosign one log more often than {@link OFFERS} allows, nor keep it busy with what it has cosigned already.
+ *
+ * What contradicts is told by sizes and roots alone, never by a time. A cosignature says: as of this time, that is the largest tree of the log which this
+ * witness has seen. So its times only rise, as far as clocks differ anyway: {@link timeAfter} says what becomes of a clock that was wrong.
  */
 import { type Publish, unheard } from "../../core/events";
 import { createBuckets } from "../../lib/buckets";
@@ -43,8 +46,8 @@ export interface Witness {
   add(submission: Submission): Promise<Answer>;
   /** As `add`, for one that somebody else offers. */
   offer(submission: Submission): Promise<Answer>;
-  /** The head of a log that begins anew with this checkpoint. @param least the earliest time, in seconds since 1970. */
-  headOf(signed: SignedCheckpoint, least: number): Head;
+  /** The head of a log that begins anew with this checkpoint. @param last the time of the cosignature before, in seconds since 1970; 0: none. */
+  headOf(signed: SignedCheckpoint, last: number): Head;
   /** The newest note of the log whose origin has this SHA-256, with the cosignature; undefined where there is none. */
   latest(hash: string): string | undefined;
 }
@@ -65,6 +68,9 @@ const OFFERS = { ratePerMinute: 30, burst: 30 };
 /** How many checkpoints that others offer may wait at a time. */
 const MAX_WAITING = 1_024;
 
+/** How far the clocks of witnesses, and of those who use their cosignatures, may be from each other, in seconds. */
+export const MAX_OFF_S = 600;
+
 /** How long the same checkpoint gets the same cosignature again, in seconds. */
 const REPEAT_S = 10;
 
@@ -75,9 +81,9 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
   const takeOffer = createBuckets(OFFERS);
   let offered = 0;
 
-  /** @param least the earliest time of the cosignature: a clock that was set back does not make a later one look older. */
-  const sign = ({ size, root, note, line }: SignedCheckpoint, least: number) => {
-    const cosigned = Math.max(Math.floor(now() / 1_000), least);
+  /** @param last the time of the cosignature before, in seconds since 1970. */
+  const sign = ({ size, root, note, line }: SignedCheckpoint, last: number) => {
+    const cosigned = timeAfter(last, now());
     const cosignatures = cosignNote(note.text, name, key, cosigned);
     const next = { size, root: toBase64(root), note: noteOf(note.text, [line, cosignatures]), cosigned };
     return { cosignatures, next };
@@ -124,8 +130,8 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
 
   /** The cosignature that this checkpoint got a moment ago. */
   const repeated = ({ note }: SignedCheckpoint, former: Head): string | undefined => {
-    if (now() / 1_000 - former.cosigned >= REPEAT_S || !former.note.startsWith(`${note.text}\n`))
-      return undefined;
+    const age = timeAfter(former.cosigned, now()) - former.cosigned;
+    if (age < 0 || age >= REPEAT_S || !former.note.startsWith(`${note.text}\n`)) return undefined;
     const last = parseNote(former.note).signatures.at(-1);
     // The witness may have had another key.
     return last?.name === name ? last.line : undefined;
@@ -152,9 +158,23 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
         offered--;
       }
     },
-    headOf: (signed, least) => sign(signed, least).next,
+    headOf: (signed, last) => sign(signed, last).next,
     latest: (hash) => store.note(hash),
   };
+}
+
+/**
+ * The time of a cosignature: that of now, and no earlier than the one before where clocks may differ by as much. Where the one before
+ * lies further ahead, a clock was wrong, and a false time is not said once more: it would be refused by whoever asks for fresh ones, and
+ * would make each later tree look fresh until then (C2SP tlog-cosignature: the time at which the cosignature was generated; verifiers may refuse
+ * one to come).
+ *
+ * @param last that of the one before, in seconds since 1970.
+ * @param now in milliseconds since 1970.
+ */
+function timeAfter(last: number, now: number): number {
+  const time = Math.floor(now / 1_000);
+  return last - time <= MAX_OFF_S ? Math.max(time, last) : time;
 }
 
 /** The bytes of a hash in base64; none where it is not that. */

@@ -241,13 +241,29 @@ describe("a witness", () => {
     expect(await made.status(log.submission(0, 50))).toBe(200);
   });
 
-  test("writes no earlier time than before where its clock was set back", async () => {
+  test("writes no earlier time than before where its clock was set back by minutes", async () => {
     let now = 1_800_000_000_000;
     using made = testWitness(() => now);
     await made.witness.add(made.log.submission(0, 5));
-    now = 1_000;
+    now -= 300_000;
     await made.witness.add(made.log.submission(5, 6));
     expect(made.store.head(made.log.origin)?.cosigned).toBe(1_800_000_000);
+  });
+
+  test("whose clock was ahead writes the right time once it is right, also for the same checkpoint", async () => {
+    const right = 1_800_000_000_000;
+    let now = right + 400 * 86_400_000;
+    using made = testWitness(() => now);
+    const { log, witness, store } = made;
+    await witness.offer(log.submission(0, 5));
+    now = right;
+    expect(await witness.offer(log.submission(5, 5))).toMatchObject({ status: 200 });
+    expect(store.head(log.origin)?.cosigned).toBe(right / 1_000);
+    now += 20_000;
+    await witness.offer(log.submission(5, 6));
+    expect(store.head(log.origin)?.cosigned).toBe(right / 1_000 + 20);
+    // Its safety is in the sizes, whatever the times are.
+    expect(await made.status(log.forkedAt(3).submission(6, 9))).toBe(422);
   });
 });
 
