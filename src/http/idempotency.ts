@@ -8,6 +8,7 @@
 import type { Database } from "bun:sqlite";
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
 import type { Grant } from "../core/rights";
+import { type OldestKept, oldestKept } from "../lib/age";
 import { steadyClock } from "../lib/clock";
 import { isWithinShare } from "../lib/quota";
 import { openDatabase } from "../lib/sqlite";
@@ -58,8 +59,14 @@ export interface FirstAnswers {
   close(): void;
 }
 
-/** @param now milliseconds since the epoch, of a clock that nobody sets: one that jumps ahead would forget what is under way. */
-export function createFirstAnswers(path: string, { now = steadyClock(), most = MAX } = {}): FirstAnswers {
+/**
+ * @param now milliseconds since the epoch, of a clock that nobody sets: one that jumps ahead would forget what is under way.
+ * @param oldest says what is forgotten.
+ */
+export function createFirstAnswers(
+  path: string,
+  { now = steadyClock(), most = MAX, oldest = oldestKept as OldestKept } = {},
+): FirstAnswers {
   let db: Database | undefined;
   /** The ids of those that this process works on: what the file has of others without an answer was interrupted. */
   const running = new Set<string>();
@@ -108,10 +115,12 @@ export function createFirstAnswers(path: string, { now = steadyClock(), most = M
       const keys = keysOf(key, owner);
       const digest = createHmac("sha256", keys.request).update(request).digest();
       const file = opened();
-      remove(file, "at <", now() - KEPT_MS);
+      remove(file, "at <", oldest(KEPT_MS));
       const row = file.query<Row, [Uint8Array]>("SELECT request, status, answer FROM requests WHERE id = ?1");
       const known = row.get(keys.id);
       if (known) return foundIn(known, digest, keys.seal, running.has(keys.id.toString("hex")));
+      // Where there is no room, what is too old by the clock goes, right or not.
+      if (!hasRoom(token, "rows", 1)) remove(file, "at <", now() - KEPT_MS);
       if (!hasRoom(token, "rows", 1)) return { kind: "full" };
       file.run("INSERT INTO requests (id, token, request, at) VALUES (?1, ?2, ?3, ?4)", [
         ...[keys.id, token, digest, now()],

@@ -288,12 +288,13 @@ describe("the file", () => {
   test("keeps an answer for a day, whoever opens it, and each token its own", () => {
     using folder = temporaryFolder();
     let now = 1e12;
-    const first = opened(folder, { now: () => now });
+    const clock = { now: () => now, oldest: (keptMs: number) => now - keptMs };
+    const first = opened(folder, clock);
     const found = first.begin({ name: "a", since: 1 }, KEY, "x");
     if (found.kind !== "new") throw new Error(found.kind);
     found.end(answer("{}"));
     first.close();
-    const second = opened(folder, { now: () => now });
+    const second = opened(folder, clock);
     expect(second.begin({ name: "a", since: 1 }, KEY, "x")).toEqual({
       kind: "answered",
       answer: answer("{}"),
@@ -303,6 +304,21 @@ describe("the file", () => {
     now += 86_400_001;
     expect(second.begin({ name: "a", since: 1 }, KEY, "x").kind).toBe("new");
     second.close();
+  });
+
+  test("keeps an answer of more than a day ago for the first hour of a process: its clock may be ahead", () => {
+    using folder = temporaryFolder();
+    const begun = (now: number, most = { rows: 10, bytes: 2_000 }) => {
+      const store = opened(folder, { now: () => now, most });
+      const found = store.begin({ name: null }, `${KEY}${most.rows}`, "x");
+      if (found.kind === "new") found.end(answer("{}"));
+      store.close();
+      return found.kind;
+    };
+    const now = Date.now();
+    expect([begun(now), begun(now + 400 * 86_400_000)]).toEqual(["new", "answered"]);
+    // But for one for which there is no room otherwise.
+    expect(begun(now + 400 * 86_400_000, { rows: 1, bytes: 2_000 })).toBe("new");
   });
 
   test("is bounded: a token leaves some of it to others, and what is kept stays", () => {

@@ -7,6 +7,7 @@
 import type { Database } from "bun:sqlite";
 import * as v from "valibot";
 import { type Publish, unheard } from "../../core/events";
+import { oldestKept } from "../../lib/age";
 import { createBuckets } from "../../lib/buckets";
 import { sha256 as digestOf } from "../../lib/checksum";
 import { busy, conflict, forbidden, notFound, tooMany } from "../../lib/errors";
@@ -133,7 +134,10 @@ export function createJoinStrings(file: string, publish: Publish = unheard): Joi
     add({ address, pin, tags, label_prefix, uses, expires_s }: NewJoinString) {
       const db = open();
       const now = Date.now();
-      db.query("DELETE FROM strings WHERE expires < ?").run(now - KEPT_MS);
+      const removeOld = (expired: number) => db.query("DELETE FROM strings WHERE expires < ?").run(expired);
+      removeOld(oldestKept(KEPT_MS));
+      // Where there is no room, what is too old by the clock goes, right or not.
+      if (strings.list().length >= MAX_STRINGS) removeOld(now - KEPT_MS);
       if (strings.list().length >= MAX_STRINGS) {
         throw busy(`there are already ${MAX_STRINGS} join strings: remove some`, "conflict");
       }

@@ -5,6 +5,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Publish } from "../../core/events";
 import { type Grant, maySee } from "../../core/rights";
+import { oldestKept } from "../../lib/age";
 import { conflict, Failure, notFound, unavailable } from "../../lib/errors";
 import { isLocked } from "../../lib/lock";
 import type { Log } from "../../lib/log";
@@ -140,7 +141,7 @@ export function createPlans(uses: PlansUses): Plans {
       uses.requireInOffice?.();
       const now = Date.now();
       const spec = given.kind === "plan" ? { ...given, contents: kindOfContents(content) } : given;
-      forget(plansToForget(ledger.plans(), spec, planned.length, now));
+      forget(plansToForget(ledger.plans(), spec, planned.length, oldestKept));
       const digest = digestOfPlan(content_digest, spec, planned);
       const id = crypto.randomUUID();
       const plan = ledger.create({ id, digest, content, content_digest, spec, maker }, planned, now);

@@ -1,6 +1,7 @@
 /**
  * Which plans are kept. A plan that may still run is never forgotten.
  */
+import type { OldestKept } from "../../lib/age";
 import { busy } from "../../lib/errors";
 import { firstToGo } from "../../lib/quota";
 import type { Plan } from "./ledger/rows";
@@ -17,16 +18,16 @@ const NEW_MS = 30 * 86_400_000;
 /** How long a broadcast is kept that was never applied, in milliseconds: its process has ended as it began. */
 const UNBEGUN_MS = 3_600_000;
 
-/** The plans to forget before one of that kind, with so many hosts, is made. @throws `busy` where there is no room. */
+/** The plans to forget before one of that kind, with so many hosts, is made. @param oldest says which are too old. @throws `busy` where there is no room. */
 export function plansToForget(
   plans: readonly Plan[],
   { kind, part }: Pick<Spec, "kind" | "part">,
   hosts: number,
-  now: number,
+  oldest: OldestKept,
 ): Plan[] {
   const newMs = { plan: NEW_MS, broadcast: UNBEGUN_MS };
   const isOld = ({ ended, applied, created, spec }: Plan) =>
-    ended === null ? applied === null && now - created > newMs[spec.kind] : now - ended > KEPT_MS;
+    ended === null ? applied === null && created < oldest(newMs[spec.kind]) : ended < oldest(KEPT_MS);
   const forgotten = plans.filter(isOld);
   let kept = plans
     .filter((plan) => plan.spec.kind === kind && plan.spec.part === part && !isOld(plan))

@@ -8,6 +8,7 @@ import type { Database } from "bun:sqlite";
 import * as v from "valibot";
 import { DESKTOP_REQUEST } from "../../core/desktop-request";
 import type { Origin } from "../../core/rights";
+import { type OldestKept, oldestKept } from "../../lib/age";
 import { busy, notFound } from "../../lib/errors";
 import { isMissing } from "../../lib/files";
 import { jsonIn } from "../../lib/json-in";
@@ -19,6 +20,7 @@ import type { ListedSession } from "./operations";
 const MAX_SESSIONS = 50;
 const DRAFTS = { what: "drafts of scripts that wait for a person", most: 50, times: 1 };
 const KEPT_DAYS = 7;
+const KEPT_MS = KEPT_DAYS * 86_400_000;
 /** How many acts of a session are kept, and bytes of all of them: a script has 1,000 actions. */
 const MAX_ACTS = 500;
 const MAX_BYTES = 1024 * 1024;
@@ -96,9 +98,14 @@ export interface AgentStore {
   close(): void;
 }
 
-/** @param path of the file; it is made with the first act or draft. */
-export function createAgentStore(path: string): AgentStore {
+/**
+ * @param path of the file; it is made with the first act or draft.
+ * @param oldest says what is too old.
+ */
+export function createAgentStore(path: string, oldest: OldestKept = oldestKept): AgentStore {
   let opened: Database | undefined;
+  /** What is of this time or before is too old. Times are ISO 8601 in UTC, as JavaScript writes them: SQLite compares them as texts. */
+  const age = () => new Date(oldest(KEPT_MS)).toISOString();
   const db = () => {
     opened ??= openDatabase(path, { synchronous: "NORMAL", prepare });
     return opened;
@@ -109,19 +116,19 @@ export function createAgentStore(path: string): AgentStore {
     isEmpty()
       ? []
       : db()
-          .query<AgentSessionRow, []>(
+          .query<AgentSessionRow, [string]>(
             `SELECT id AS session, agent, token, began, last, left_out,
               (SELECT count(*) FROM act WHERE session = id) AS acts FROM session
-              WHERE last > ${AGE} ORDER BY last DESC, id LIMIT ${MAX_SESSIONS}`,
+              WHERE last > ? ORDER BY last DESC, id LIMIT ${MAX_SESSIONS}`,
           )
-          .all()
+          .all(age())
           .filter(({ token, began }) => !sees || sees({ maker: token, created: Date.parse(began) }));
   const drafts = (sees: Sees) =>
     isEmpty()
       ? []
       : db()
-          .query<{ body: string }, []>(`SELECT body FROM draft WHERE made > ${AGE} ORDER BY made DESC`)
-          .all()
+          .query<{ body: string }, [string]>("SELECT body FROM draft WHERE made > ? ORDER BY made DESC")
+          .all(age())
           .map(({ body }) => v.parse(DRAFT, jsonIn(body)))
           .filter(({ token, made }) => !sees || sees({ maker: token, created: Date.parse(made) }));
   const atStore = <T>(work: () => T) => whenFree(work, BUSY_MS);
@@ -129,7 +136,7 @@ export function createAgentStore(path: string): AgentStore {
     add(of: SessionKey, acts: readonly Act[]): void {
       if (acts.length > 0)
         db()
-          .transaction(() => addActs(db(), of, acts))
+          .transaction(() => addActs(db(), of, acts, age()))
           .immediate();
     },
     session(id: string, sees: Sees) {
@@ -152,15 +159,9 @@ export function createAgentStore(path: string): AgentStore {
       const draft = { ...given, draft: newId(), made: new Date().toISOString() };
       db()
         .transaction(() => {
-          db().run(`DELETE FROM draft WHERE made <= ${AGE}`);
+          db().run("DELETE FROM draft WHERE made <= ?", [age()]);
           db().run("DELETE FROM draft WHERE token IS ? AND name = ?", [draft.token, draft.name]);
-          const makers = db().query<{ token: string | null }, []>("SELECT token FROM draft").all();
-          const full = shortage(
-            DRAFTS,
-            makers.map(({ token }) => token),
-            draft.token,
-          );
-          if (full !== undefined) throw busy(full, "conflict");
+          requireRoom(db(), draft.token);
           db().run("INSERT INTO draft (id, token, name, made, body) VALUES (?, ?, ?, ?, ?)", [
             ...[draft.draft, draft.token, draft.name, draft.made, JSON.stringify(draft)],
           ]);
@@ -187,9 +188,24 @@ export function createAgentStore(path: string): AgentStore {
   };
 }
 
-/** Times are ISO 8601 in UTC, as JavaScript writes them: SQLite compares them as texts. */
+/** That time before now, as far as the clock is right. */
 const ago = (span: string) => `strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-${span}')`;
-const AGE = ago(`${KEPT_DAYS} days`);
+
+/** Room for a draft of `token`: those that are too old by the clock, right or not, go where there is none. @throws `conflict` where others have too many. */
+function requireRoom(db: Database, token: string | null): void {
+  const full = () => {
+    const makers = db.query<{ token: string | null }, []>("SELECT token FROM draft").all();
+    return shortage(
+      DRAFTS,
+      makers.map((maker) => maker.token),
+      token,
+    );
+  };
+  if (full() === undefined) return;
+  db.run(`DELETE FROM draft WHERE made <= ${ago(`${KEPT_DAYS} days`)}`);
+  const reason = full();
+  if (reason !== undefined) throw busy(reason, "conflict");
+}
 
 const newId = () => crypto.randomUUID().slice(0, 8);
 
@@ -208,7 +224,13 @@ function prepare(db: Database): void {
   );
 }
 
-function addActs(db: Database, { key, agent, token, since = 0 }: SessionKey, acts: readonly Act[]): void {
+/** @param age those of this time or before are too old. */
+function addActs(
+  db: Database,
+  { key, agent, token, since = 0 }: SessionKey,
+  acts: readonly Act[],
+  age: string,
+): void {
   const now = new Date().toISOString();
   const from = new Date(since).toISOString();
   // A client that names its session has it for as long as that is kept.
@@ -240,9 +262,10 @@ function addActs(db: Database, { key, agent, token, since = 0 }: SessionKey, act
   }
   // The newest of each token, then the next of each: one that begins many pushes out no others.
   db.run(
-    `DELETE FROM session WHERE last <= ${AGE} OR id NOT IN (
+    `DELETE FROM session WHERE last <= ? OR id NOT IN (
       SELECT id FROM (SELECT id, last, row_number() OVER (PARTITION BY token ORDER BY last DESC) AS nth FROM session)
       ORDER BY nth, last DESC LIMIT ${MAX_SESSIONS})`,
+    [age],
   );
   db.run("DELETE FROM act WHERE session NOT IN (SELECT id FROM session)");
 }

@@ -2,11 +2,12 @@
  * Partial files: what has arrived of large files whose transfer was cut, for the next transfer of the same file.
  *
  * Each is `part-<key>` in the folder for files under way. While a transfer writes it, its name is `<pid>.<uuid>.<key>`. There
- * are few, none older than a day, and they give way to any file that needs their room.
+ * are few, none much older than a day, and they give way to any file that needs their room.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { oldestKept } from "../../lib/age";
 import { look } from "../../lib/look";
 
 /** How many there are at most, of all senders. */
@@ -60,10 +61,9 @@ export function listPartials(folder: string): PartialFile[] {
 
 /** Removes partial files that are old, and the oldest where there are too many. @throws the system error. */
 export function tidyPartials(folder: string): void {
-  const [now, partials] = [Date.now(), listPartials(folder)];
+  const [oldest, partials] = [oldestKept(KEPT_MS), listPartials(folder)];
   for (const [at, { path, mtimeMs }] of partials.entries())
-    if (partials.length - at > MOST || now - mtimeMs > KEPT_MS)
-      rmSync(path, { recursive: true, force: true });
+    if (partials.length - at > MOST || mtimeMs < oldest) rmSync(path, { recursive: true, force: true });
 }
 
 /**

@@ -3,6 +3,7 @@
  *
  * The promise: a slow receiver delays neither others nor this host.
  */
+import type { OldestKept } from "../../lib/age";
 import { type Backoff, doubled, jitter } from "../../lib/backoff";
 import { Failure, messageOf, unavailable } from "../../lib/errors";
 import type { Log } from "../../lib/log";
@@ -37,6 +38,8 @@ export interface DeliveryParts {
   now(): number;
   /** How long before the next attempt, in milliseconds. */
   pause(attempts: number): number;
+  /** Says which deliveries are given up. */
+  readonly oldest: OldestKept;
 }
 
 interface Deliveries {
@@ -53,7 +56,7 @@ interface Deliveries {
 }
 
 export function createDeliveries(parts: DeliveryParts): Deliveries {
-  const { log, hooks, hooksName, queue, existingQueue, active, signal, now, pause } = parts;
+  const { log, hooks, hooksName, queue, existingQueue, active, signal, now, pause, oldest } = parts;
   const busy = new Map<number, { readonly hook: string; readonly ended: Promise<void> }>();
   const unwell = createUnwell(now, pause);
   const settle = createSettle(parts, unwell);
@@ -65,7 +68,7 @@ export function createDeliveries(parts: DeliveryParts): Deliveries {
     const at = now();
     const waiting = existingQueue();
     if (!waiting) return;
-    for (const [hook, count] of waiting.expire(at - PATIENCE_MS)) {
+    for (const [hook, count] of waiting.expire(oldest(PATIENCE_MS))) {
       log.error(`webhook ${hook}: ${count} given up: not delivered within a day`);
     }
     const times = waiting.hooks().map((hook) => beginFor(hook, waiting, at));

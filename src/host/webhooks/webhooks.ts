@@ -5,6 +5,7 @@
  * (`deliveries.ts`) until the receiver takes it or a day is over. A webhook gets nothing more once the token that added it has ended.
  */
 import { basename } from "node:path";
+import { type OldestKept, oldestKept } from "../../lib/age";
 import { steadyClock } from "../../lib/clock";
 import { messageOf } from "../../lib/errors";
 import { isMissing } from "../../lib/files";
@@ -31,6 +32,8 @@ interface WebhookParts extends Pick<FeedParts, "log" | "events" | "namesOf"> {
   readonly now?: () => number;
   /** How long before the next attempt, in milliseconds. */
   readonly pause?: (attempts: number) => number;
+  /** Says which deliveries are given up (default: {@link oldestKept}). */
+  readonly oldest?: OldestKept;
 }
 
 /** How the token of that name ended; null while it is in force. One that was made after `since`, ISO 8601, is another token. */
@@ -63,6 +66,7 @@ export function createWebhooks({
   endings = async () => () => null,
   now = steadyClock(),
   pause = pauseAfter,
+  oldest = oldestKept,
 }: WebhookParts): Webhooks {
   const hooks = createHooks({ file: files.webhooks, lock: files.webhooksLock }, log);
   const stopping = new AbortController();
@@ -81,7 +85,7 @@ export function createWebhooks({
     return hooks.list().filter((hook) => hook.disabled === undefined && endOf(hook, howEnded) === null);
   };
   const hooksName = basename(files.webhooks);
-  const shared = { log, queue, active, signal, now, pause };
+  const shared = { log, queue, active, signal, now, pause, oldest };
   const deliveries = createDeliveries({ ...shared, hooks, hooksName, existingQueue });
   const { beginDue } = deliveries;
   const feed = createFeed({ ...shared, events, namesOf, source, collected: beginDue });

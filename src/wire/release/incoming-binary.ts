@@ -17,6 +17,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { oldestKept } from "../../lib/age";
 import { conflict, rejected } from "../../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, syncFile } from "../../lib/files";
 import { lookThrough } from "../../lib/look";
@@ -163,7 +164,7 @@ export function createIncomingBinary({
     forgetOld(used) {
       const found = now();
       if (found?.complete && found.sha256 === used) clear();
-      else if (found && Date.now() - found.stat.mtimeMs > OLD_MS) clear();
+      else if (found && found.stat.mtimeMs < oldestKept(OLD_MS)) clear();
     },
   };
 }

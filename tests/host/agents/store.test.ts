@@ -14,9 +14,9 @@ const by =
   ({ maker }: Origin) =>
     maker === token;
 
-function openStore() {
+function openStore(oldest?: (keptMs: number) => number) {
   const folder = temporaryFolder();
-  const store = createAgentStore(join(folder.path, "agents.db"));
+  const store = createAgentStore(join(folder.path, "agents.db"), oldest);
   return {
     ...{ store, path: join(folder.path, "agents.db") },
     [Symbol.dispose]() {
@@ -109,4 +109,44 @@ test("one token pushes out no sessions of others, and leaves room for their draf
   for (let nth = 0; nth < 25; nth++) await draft(`one-${nth}`, "eager");
   await expect(draft("another", "eager")).rejects.toThrow("and leaves the rest to others");
   expect(await draft("another", "careful")).toMatchObject({ name: "another" });
+});
+
+test("what is older than a week goes, and not before that is sure: the clock may be ahead", async () => {
+  let now = 0;
+  using opened = openStore((keptMs) => now - keptMs);
+  const { store } = opened;
+  const draft = (name: string) =>
+    store.propose({
+      ...{ name, token: null, source: "", parameters: [], stop_on_error: true, timeout_s: 1 },
+      ...{ variables: {}, actions: [["AC_sleep", [0]]] },
+    });
+  await store.add(of("old"), [act("x")]);
+  await draft("old");
+  using db = new Database(opened.path);
+  for (const set of ["session SET last", "draft SET made"])
+    db.run(`UPDATE ${set} = '2020-01-01T00:00:00.000Z'`);
+  await store.add(of("new"), [act("x")]);
+  await draft("new");
+  now = 7 * 86_400_000;
+  expect([(await store.drafts(undefined)).length, (await store.sessions(undefined)).length]).toEqual([2, 2]);
+  now = Date.now();
+  await store.add(of("new"), [act("x")]);
+  await draft("newer");
+  expect((await store.drafts(undefined)).map(({ name }) => name).toSorted()).toEqual(["new", "newer"]);
+  expect(await store.sessions(undefined)).toHaveLength(1);
+});
+
+test("a draft that is too old by the clock makes room for a new one, whether or not that is sure", async () => {
+  using opened = openStore(() => 0);
+  const draft = (name: string) =>
+    opened.store.propose({
+      ...{ name, token: null, source: "", parameters: [], stop_on_error: true, timeout_s: 1 },
+      ...{ variables: {}, actions: [["AC_sleep", [0]]] },
+    });
+  for (let nth = 0; nth < 50; nth++) await draft(`${nth}`);
+  await expect(draft("one more")).rejects.toMatchObject({ code: "conflict" });
+  using db = new Database(opened.path);
+  db.run("UPDATE draft SET made = '2020-01-01T00:00:00.000Z' WHERE name = '7'");
+  await draft("one more");
+  expect((await opened.store.drafts(undefined)).length).toBe(50);
 });

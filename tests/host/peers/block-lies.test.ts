@@ -19,7 +19,7 @@ import { encodeBlocks } from "../../../src/host/peers/block-list";
 import { INCOMING, openInbox } from "../../../src/host/peers/inbox";
 import { partialName } from "../../../src/host/peers/partials";
 import { FileSender, Window } from "../../../src/host/peers/send";
-import { temporaryFolder, until } from "../../support";
+import { movableClocks, temporaryFolder, until } from "../../support";
 import { receiverIn } from "./transfer-ends";
 
 const SIZE = 1_500_000;
@@ -285,10 +285,13 @@ describe("a partial file", () => {
   test("is removed after a day, and when there are too many", () => {
     using home = temporaryFolder();
     const { folder, name } = cut(home.path);
+    const now = Date.now() / 1_000;
+    using clocks = movableClocks();
+    clocks.advance(3_600_000);
     for (let n = 0; n < 70; n++) {
       const path = join(folder, partialName(n.toString(16).padStart(64, "0")));
       writeFileSync(path, "x");
-      utimesSync(path, Date.now() / 1_000, Date.now() / 1_000 - (n < 10 ? 90_000 : 1_000));
+      utimesSync(path, now, now - (n < 10 ? 90_000 : 1_000));
     }
     receiverIn(home.path);
     expect(readdirSync(folder)).toHaveLength(61);

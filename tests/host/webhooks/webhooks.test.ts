@@ -268,15 +268,26 @@ describe("a delivery", () => {
     expect(queue.firstDue("here") ?? 0).toBeGreaterThan(Date.now() + 500_000);
     queue.close();
     await here.webhooks.stop();
-    const late = createWebhooks({
-      ...{ files: configFiles(folder.path), log: silentLog, events: here.bus, delivers: () => true },
-      source: () => "urn:svc:host:0123",
-      ...{ namesOf: async () => new Set<string>(), now: () => Date.now() + 86_400_000 },
-    });
-    late.start();
-    await until("it is given up", () => late.stateOf("here").failed === 1);
-    expect(late.stateOf("here").waiting).toBe(0);
-    await late.stop();
+    const later = (oldest?: (keptMs: number) => number) => {
+      const late = createWebhooks({
+        ...{ files: configFiles(folder.path), log: silentLog, events: here.bus, delivers: () => true },
+        source: () => "urn:svc:host:0123",
+        ...{ namesOf: async () => new Set<string>(), now: () => Date.now() + 86_400_000 },
+        ...(oldest && { oldest }),
+      });
+      return { late, [Symbol.asyncDispose]: () => late.stop() };
+    };
+    {
+      // The clock may be ahead when a process begins.
+      await using soon = later();
+      soon.late.start();
+      await until("an attempt", () => to.received.length === 2);
+      expect(soon.late.stateOf("here")).toMatchObject({ waiting: 1, failed: 0 });
+    }
+    await using last = later((keptMs) => Date.now() + 86_400_000 - keptMs);
+    last.late.start();
+    await until("it is given up", () => last.late.stateOf("here").failed === 1);
+    expect(last.late.stateOf("here").waiting).toBe(0);
   });
 
   describe.each([

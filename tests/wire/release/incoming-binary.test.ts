@@ -7,7 +7,7 @@ import { signFile } from "../../../build/package/sign";
 import { createIncomingBinary, type IncomingBinaryOptions } from "../../../src/wire/release/incoming-binary";
 import type { ReleasedBinary } from "../../../src/wire/release/released-binary";
 import { makeKey } from "../../host/release/support";
-import { temporaryFolder } from "../../support";
+import { movableClocks, temporaryFolder } from "../../support";
 
 const TARGET = "linux-x64";
 const OWN = { version: "0.1.0", target: TARGET };
@@ -175,6 +175,10 @@ test("a file that came no further for a week is removed, and nothing else", asyn
   expect(incoming.state()).not.toBeNull();
   const old = new Date(Date.now() - 8 * 86_400_000);
   utimesSync(join(one.path, `${file.sha256}.part`), old, old);
+  using clocks = movableClocks();
+  incoming.forgetOld();
+  expect(incoming.state()).not.toBeNull();
+  clocks.advance(3_600_000);
   incoming.forgetOld();
   expect(readdirSync(one.path)).toEqual(["order.json"]);
 });
