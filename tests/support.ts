@@ -2,7 +2,7 @@
  * What many tests need: a temporary folder, a service or a server on it, waiting, and real programs where installed.
  */
 import { spyOn, test } from "bun:test";
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, lstatSync, mkdtempSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Caller, localCaller } from "../src/core/caller";
@@ -282,6 +282,18 @@ export function movableClocks(): Disposable & { advance(ms: number): void; set(m
     [Symbol.dispose]() {
       wall.mockRestore();
       clock[Symbol.dispose]();
+    },
+  };
+}
+
+/** The file at `path` cannot be read until the scope ends, also by root, while one may be put in its place; then it is there again, unless one was. */
+export function unreadable(path: string): Disposable {
+  const aside = `${path}.aside`;
+  renameSync(path, aside);
+  symlinkSync(path, path);
+  return {
+    [Symbol.dispose]() {
+      if (lstatSync(path).isSymbolicLink()) renameSync(aside, path);
     },
   };
 }

@@ -9,7 +9,8 @@ import { createHash } from "node:crypto";
 import { dirname } from "node:path";
 import * as v from "valibot";
 import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../lib/files";
-import { jsonFileOf } from "../lib/json-file";
+import { jsonFileToChange } from "../lib/json-file";
+import { orElse } from "../lib/or-else";
 import type { RemoteServer } from "./carrier";
 
 /** How long a refusal counts, in milliseconds. */
@@ -49,7 +50,8 @@ export function createRefusals(file: string): Refusals {
     if (stamp !== known.stamp) known = { stamp, times: timesIn(file) };
     return known.times;
   };
-  const timeOf = (key: string) => (changes.has(key) ? changes.get(key) : read().get(key));
+  const timeOf = (key: string) =>
+    changes.has(key) ? changes.get(key) : orElse(() => read().get(key), undefined);
   const write = () => {
     writing = undefined;
     const all = new Map([...read(), ...changes]);
@@ -63,7 +65,7 @@ export function createRefusals(file: string): Refusals {
     try {
       write();
     } catch {
-      // The disk is full, or the folder read-only.
+      // The disk is full, the folder read-only, or the file cannot be read now: what it has must stay in it.
     }
   };
 
@@ -93,5 +95,6 @@ const keyOf = ({ url, token = "" }: Endpoint) =>
 /** A time to come is that of a clock that was set back. */
 const isRecent = (time: number) => time <= Date.now() && Date.now() - time < REMEMBERED_MS;
 
-/** None where the file is lost: then a token is sent once more. */
-const timesIn = (file: string): Map<string, number> => new Map(Object.entries(jsonFileOf(file, FILE) ?? {}));
+/** None where the file is lost: then a token is sent once more. @throws the system error where it cannot be read. */
+const timesIn = (file: string): Map<string, number> =>
+  new Map(Object.entries(jsonFileToChange(file, FILE) ?? {}));

@@ -9,7 +9,6 @@ import * as v from "valibot";
 import { version } from "../version";
 import { conflict, systemCode } from "./errors";
 import { readSmallFile, writeFileAtomic } from "./files";
-import { orElse } from "./or-else";
 import { configFiles } from "./paths";
 import { printable } from "./sanitize";
 
@@ -50,13 +49,12 @@ const FIRST: FolderFormat = { format: 1, needs: 1, svc: "0.1.0" };
 export const formatText = (format = FORMAT, needs = NEEDS, others: object = {}) =>
   `${JSON.stringify({ ...others, format, needs, svc: version })}\n`;
 
-/** The files that the folder has had; none where that cannot be read, as nothing uses the folder then. Never throws. */
-export function listedFiles(configDir: string): readonly string[] {
-  return orElse(
-    () => v.parse(CONTENT, readSmallFile(configFiles(configDir).format, MAX_BYTES, NO_LINK)).files,
-    [],
-  );
-}
+/**
+ * The files that the folder has had; none in one without `format.json`.
+ *
+ * @throws a `conflict` failure where the file is not one that svc wrote; the system error when it cannot be read.
+ */
+export const listedFiles = (configDir: string): readonly string[] => contentOf(configDir)?.files ?? [];
 
 /**
  * Lists these files as those that the folder has had, in place of those that were listed. Called under the lock of the file. A folder
@@ -71,14 +69,17 @@ export function listFiles(configDir: string, files: readonly string[]): void {
 }
 
 /** @throws a `conflict` failure where the file is not one that svc wrote; the system error when it cannot be read. */
-export function formatOf(configDir: string): FolderFormat {
+export const formatOf = (configDir: string): FolderFormat => contentOf(configDir) ?? FIRST;
+
+/** What the file has; undefined where there is none. @throws as {@link formatOf}. */
+function contentOf(configDir: string): v.InferOutput<typeof FILE> | undefined {
   const path = configFiles(configDir).format;
   let text: string | undefined;
   try {
     text = readSmallFile(path, MAX_BYTES, NO_LINK);
   } catch (error) {
     const code = systemCode(error) ?? "";
-    if (code === "ENOENT" || code === "ENOTDIR") return FIRST;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     if (!OTHERS.includes(code)) throw error;
   }
   const parsed = v.safeParse(CONTENT, text);

@@ -3,7 +3,8 @@
  *
  * The promise, one for all of them: svc never takes a file that is missing, empty or broken for an empty one. Whatever needs it fails
  * and says how to restore it; nothing is changed, revoked or made anew until a person has done that, or has given the file up with
- * `svc config set-aside`. That one is missing which was there is known from `format.json`, which lists those that the folder has had.
+ * `svc config set-aside`. That one is missing which was there is known from `format.json`, which lists those that the folder has had; while
+ * that cannot be read, each that is missing counts as one that was there.
  */
 import { readFileSync } from "node:fs";
 import { basename, join, sep } from "node:path";
@@ -128,7 +129,16 @@ const nameOf = (path: string): string => among(GIVEN_UP_FILES, path) ?? basename
 const among = <N extends string>(names: readonly N[], path: string): N | undefined =>
   names.find((name) => path.endsWith(`${sep}${name.replaceAll("/", sep)}`));
 
+/** @throws `unavailable` where that cannot be known now: what was there must not count as never there. */
 function isListed(path: string): boolean {
   const name = among([...TRUST_FILES, ...FORMER_FILES], path);
-  return name !== undefined && listedFiles(path.slice(0, -name.length - 1)).includes(name);
+  if (name === undefined) return false;
+  try {
+    return listedFiles(path.slice(0, -name.length - 1)).includes(name);
+  } catch (error) {
+    const why = systemCode(error) ?? messageOf(error);
+    throw unavailable(
+      `${name} is missing or empty, and format.json does not say whether it was there (${why})`,
+    );
+  }
 }

@@ -4,7 +4,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createRefusals } from "../../src/client/refusals";
 import { PRIVATE_FILE } from "../../src/lib/files";
-import { temporaryFolder } from "../support";
+import { temporaryFolder, unreadable } from "../support";
 
 const server = { url: "http://lab:9939", token: "not-its-token" };
 
@@ -55,6 +55,21 @@ test("the newest 10,000 are kept, and none for longer than ten minutes", async (
   await refusals.add({ ...server, token: "a third" });
   setSystemTime();
   expect(Object.keys(JSON.parse(readFileSync(made.file, "utf8")))).toHaveLength(1);
+});
+
+test("a file that cannot be read for a while keeps what others knew, and gets what was refused meanwhile", async () => {
+  using made = memory();
+  await made.make().add(server);
+  const [one, other] = [made.make(), { ...server, token: "another" }];
+  expect(one.has(server)).toBe(true);
+  {
+    using _ = unreadable(made.file);
+    await one.add(other);
+    expect([one.has(other), one.has(server)]).toEqual([true, false]);
+  }
+  await one.add({ ...server, token: "a third" });
+  const last = made.make();
+  expect([last.has(server), last.has(other)]).toEqual([true, true]);
 });
 
 test("a file that is broken or cannot be written costs no more than what others knew", async () => {

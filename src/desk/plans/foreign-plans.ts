@@ -5,9 +5,11 @@
 import { dirname } from "node:path";
 import * as v from "valibot";
 import { type Grant, isAdminHere, OWNER } from "../../core/rights";
+import { type OldestKept, oldestKept } from "../../lib/age";
 import { conflict, type Failure } from "../../lib/errors";
 import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../../lib/files";
-import { jsonFileOf } from "../../lib/json-file";
+import { jsonFileToChange } from "../../lib/json-file";
+import { orElse } from "../../lib/or-else";
 import { printable } from "../../lib/sanitize";
 import { ADOPTED_BY } from "./plan";
 import type { Plans } from "./plans";
@@ -73,8 +75,14 @@ export interface ForeignPlans {
   requireSilent(id: string): void;
 }
 
-export function createForeignPlans(file: string, now = Date.now): ForeignPlans {
+/** @param oldest says from when a desk that is silent is forgotten. */
+export function createForeignPlans(
+  file: string,
+  now = Date.now,
+  oldest: OldestKept = oldestKept,
+): ForeignPlans {
   let known: { readonly stamp: string; readonly desks: readonly Desk[] } | undefined;
+  /** @throws the system error where the file cannot be read. */
   const read = (): readonly Desk[] => {
     const stamp = fileStamp(file);
     if (known?.stamp === stamp) return known.desks;
@@ -88,7 +96,7 @@ export function createForeignPlans(file: string, now = Date.now): ForeignPlans {
       plans,
     }: Pick<Desk, "desk" | "name"> & { readonly plans: readonly unknown[] }): Map<string, number> {
       const at = now();
-      const before = read();
+      const before = orElse(read, undefined);
       const adopted = new Map<string, number>();
       const valid = plans.flatMap((plan) => {
         const parsed = v.safeParse(ANNOUNCED, plan);
@@ -97,9 +105,11 @@ export function createForeignPlans(file: string, now = Date.now): ForeignPlans {
         adopted.set(rest.id, since);
         return [{ ...rest, targets: [], owner: null }];
       });
+      // What it has must stay in it: the desk says the same again soon.
+      if (!before) return adopted;
       const had = before.some((one) => one.desk === desk && one.plans.length > 0);
       if (valid.length === 0 && !had) return adopted;
-      const rest = before.filter((one) => one.desk !== desk && at - one.heard < KEPT_MS);
+      const rest = before.filter((one) => one.desk !== desk && one.heard > oldest(KEPT_MS));
       const own = valid.length > 0 ? [{ desk, name, heard: at, plans: valid }] : [];
       ensurePrivateFolder(dirname(file));
       writeFileAtomic(file, `${JSON.stringify({ v: 1, desks: [...own, ...rest] })}\n`);
@@ -107,7 +117,7 @@ export function createForeignPlans(file: string, now = Date.now): ForeignPlans {
     },
     list(grant: Grant): ForeignPlan[] {
       if (!isAdminHere(grant)) return [];
-      const kept = read().filter(({ heard }) => now() - heard < KEPT_MS);
+      const kept = orElse(read, []).filter(({ heard }) => heard > oldest(KEPT_MS));
       const all = kept.flatMap(({ name, heard, plans }) => {
         const owner = { desk: name, heard: new Date(heard).toISOString() };
         return plans.map((plan) => ({ ...plan, owner }));
@@ -141,5 +151,5 @@ export function createForeignPlans(file: string, now = Date.now): ForeignPlans {
   return foreign;
 }
 
-/** What is in the file; nothing where there is none, or it is broken: it is written again with what is heard next. */
-const desksIn = (file: string): Desk[] => jsonFileOf(file, FILE)?.desks ?? [];
+/** What is in the file; nothing where there is none, or it is broken: it is written again with what is heard next. @throws the system error. */
+const desksIn = (file: string): Desk[] => jsonFileToChange(file, FILE)?.desks ?? [];

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { OWNER } from "../../../src/core/rights";
 import { createForeignPlans } from "../../../src/desk/plans/foreign-plans";
-import { temporaryFolder } from "../../support";
+import { temporaryFolder, unreadable } from "../../support";
 
 const plan = (id: string = crypto.randomUUID(), created = "2026-01-01T00:00:00.000Z") => ({
   ...{
@@ -27,12 +27,14 @@ function kept() {
   const folder = temporaryFolder();
   const file = join(folder.path, "run", "others.json");
   let time = Date.parse("2026-02-01T00:00:00.000Z");
-  return {
-    ...{
+  const open = () =>
+    createForeignPlans(
       file,
-      others: createForeignPlans(file, () => time),
-      again: () => createForeignPlans(file, () => time),
-    },
+      () => time,
+      (keptMs) => time - keptMs,
+    );
+  return {
+    ...{ file, others: open(), again: open },
     pass(ms: number) {
       time += ms;
     },
@@ -93,6 +95,18 @@ test("a desk that was heard at a time to come has been silent since the clock wa
   made.pass(-3_600_000);
   expect(made.others.isHeard(one.id)).toBe(false);
   made.others.requireSilent(one.id);
+});
+
+test("a file that cannot be read for a while keeps what is in it", () => {
+  using made = kept();
+  made.others.heard({ desk: "U1", name: "first", plans: [plan()] });
+  const reader = made.again();
+  {
+    using _ = unreadable(made.file);
+    reader.heard({ desk: "U2", name: "second", plans: [plan()] });
+    expect(reader.list(OWNER)).toEqual([]);
+  }
+  expect(reader.list(OWNER).map(({ owner }) => owner?.desk)).toEqual(["first"]);
 });
 
 test("a broken file is as none, and is written again", () => {

@@ -5,11 +5,11 @@
  * Promise: what is older than the span, and what has no room, is removed, the oldest first. What was kept for a failure stays longer, in
  * at most half of the room.
  */
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
-import { namesInFolder, PRIVATE_FILE } from "../../../../lib/files";
-import { jsonFileOf } from "../../../../lib/json-file";
+import { namesInFolder, writeFileAtomic } from "../../../../lib/files";
+import { jsonFileOf, jsonFileToChange } from "../../../../lib/json-file";
 import { lookThrough } from "../../../../lib/look";
 import { KEPT_RUN, type KeptRun } from "../../../../wire/screen/black-box";
 
@@ -103,13 +103,14 @@ function removeSegment(path: string): void {
 /** How many runs a segment is kept for, by name. */
 const MOST_RUNS = 50;
 
-/** Keeps what was recorded in the span before a run failed. @returns how many segments that are. */
+/** Keeps what was recorded in the span before a run failed. @returns how many segments that are. @throws the system error: what is kept already stays. */
 export function keepSegments(folder: string, run: KeptRun): number {
   const [from, to] = [Date.parse(run.from), Date.parse(run.to)];
   const all = segmentsIn(folder).filter(({ start, end }) => start <= to && end >= from);
   for (const { path } of all) {
-    const runs = [...runsOf(path), run].slice(-MOST_RUNS);
-    writeFileSync(filesOf(path).kept, JSON.stringify(runs), { mode: PRIVATE_FILE });
+    const { kept } = filesOf(path);
+    const runs = [...(jsonFileToChange(kept, RUNS) ?? []), run].slice(-MOST_RUNS);
+    writeFileAtomic(kept, JSON.stringify(runs));
   }
   return all.length;
 }
@@ -122,4 +123,6 @@ export function keptRuns(folder: string): KeptRun[] {
 }
 
 /** The runs for which a segment is kept; none where what is there is no list of them. */
-const runsOf = (path: string): KeptRun[] => jsonFileOf(filesOf(path).kept, v.array(KEPT_RUN)) ?? [];
+const runsOf = (path: string): KeptRun[] => jsonFileOf(filesOf(path).kept, RUNS) ?? [];
+
+const RUNS = v.array(KEPT_RUN);
