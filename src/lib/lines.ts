@@ -119,7 +119,7 @@ function createReader(socket: LineSocket) {
     received(data: Uint8Array) {
       ahead += data.length;
       // A copy: the buffer is Bun's.
-      pieces.push(Uint8Array.from(data));
+      pieces.push(new Uint8Array(data));
       isPaused = ahead > AHEAD && !isAwaited;
       if (isPaused) socket.pause();
       wake();

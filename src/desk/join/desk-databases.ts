@@ -55,7 +55,7 @@ export function packed(path: string, look: (content: Uint8Array) => void): strin
 /** A copy in memory. @throws the SQLite error where it is none. */
 export function inMemory(content: Uint8Array): Database {
   // SQLite cannot read a copy in memory that says it has a write-ahead log: bytes 18 and 19 of https://sqlite.org/fileformat2.html.
-  const bytes = Uint8Array.from(content);
+  const bytes = new Uint8Array(content);
   bytes.fill(1, 18, 20);
   const db = Database.deserialize(bytes);
   try {

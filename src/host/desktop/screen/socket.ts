@@ -99,7 +99,7 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
         return;
       }
       // A client sends nothing before the server's greeting (RFC 6143, section 7.1.1).
-      early.push(Uint8Array.from(message));
+      early.push(new Uint8Array(message));
       if (early.reduce((sum, { length }) => sum + length, 0) > MAX_EARLY_BYTES)
         endWith(CLOSE.misused, "it sends before the server has greeted");
     },

@@ -171,7 +171,7 @@ function receiverOf(libc: Libc, descriptor: number) {
       return LATER.has(lastError(libc)) ? undefined : { bytes: new Uint8Array(), descriptors: [] };
     }
     const used = Number(header.readBigUInt64LE(40));
-    return { bytes: Uint8Array.from(buffer.subarray(0, received)), descriptors: rightsIn(control, used) };
+    return { bytes: new Uint8Array(buffer.subarray(0, received)), descriptors: rightsIn(control, used) };
   };
 }
 

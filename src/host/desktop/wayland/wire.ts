@@ -108,7 +108,7 @@ export function decode(types: readonly string[], body: Buffer, descriptors: numb
   return types.map((type) => {
     if (type === "fd") return descriptors.shift() ?? -1;
     if (type === "string") return block().toString("utf8").replace(/\0$/, "");
-    if (type === "array") return Uint8Array.from(block());
+    if (type === "array") return new Uint8Array(block());
     if (type === "int") return body.readInt32LE(next(4));
     if (type === "fixed") return body.readInt32LE(next(4)) / 256;
     return body.readUInt32LE(next(4));

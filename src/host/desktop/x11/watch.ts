@@ -57,7 +57,7 @@ async function watchOn(connection: XConnection, events: WatchEvents): Promise<Wa
     const image = await reply(fixes.GetCursorImage.bind(fixes));
     if (!image) return;
     const { width, height, xhot: hotX, yhot: hotY, cursorImage } = image;
-    const bytes = Uint8Array.from(cursorImage);
+    const bytes = new Uint8Array(cursorImage);
     events.cursor({ width, height, hotX, hotY, pixels: new Uint32Array(bytes.buffer) });
   };
   client.on("event", (event) => {

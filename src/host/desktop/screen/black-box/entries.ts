@@ -92,7 +92,7 @@ export class Canvas {
   #drawAreas(body: Buffer): void {
     const count = body.readUInt32LE(0);
     const places = 4 + RECT_BYTES * count;
-    const bytes = Uint8Array.from(Bun.zstdDecompressSync(body.subarray(places)));
+    const bytes = new Uint8Array(Bun.zstdDecompressSync(body.subarray(places)));
     const pixels = new Int32Array(bytes.buffer, 0, bytes.length >> 2);
     let from = 0;
     for (let nth = 0; nth < count; nth++) {
@@ -133,4 +133,4 @@ export const textRecord = (entries: readonly TextEntry[]): Uint8Array =>
 
 /** The entries of such a record: this program has written it, as its seal says. */
 export const textEntriesIn = (record: Uint8Array): TextEntry[] =>
-  JSON.parse(Bun.zstdDecompressSync(Uint8Array.from(record)).toString());
+  JSON.parse(Bun.zstdDecompressSync(new Uint8Array(record)).toString());

@@ -77,7 +77,7 @@ export function cutMessage(bytes: Buffer): CutMessage {
       if (size > MAX_FENCE)
         throw new ProtocolError(`a fence of ${size} bytes; expected at most ${MAX_FENCE}`);
       if (has < fixed + size) return more(fixed + size);
-      const payload = Uint8Array.from(bytes.subarray(fixed, fixed + size));
+      const payload = new Uint8Array(bytes.subarray(fixed, fixed + size));
       return { message: { kind: "fence", flags: bytes.readUInt32BE(4), payload }, length: fixed + size };
     }
     default: {
@@ -139,7 +139,7 @@ function cutText(bytes: Buffer): CutMessage {
   if (bytes.length < length) return more(length);
   if (said >= 0) return { message: { kind: "cut", text: bytes.toString("latin1", 8, length) }, length };
   if (size < 4) throw new ProtocolError("an extended clipboard message without its flags");
-  const data = Uint8Array.from(bytes.subarray(12, length));
+  const data = new Uint8Array(bytes.subarray(12, length));
   return { message: { kind: "extended cut", flags: bytes.readUInt32BE(8), data }, length };
 }
 

@@ -34,7 +34,7 @@ export function createThumbnails(
   /** By the desktop and the width. */
   const taken = new Map<string, { readonly at: number; readonly picture: Promise<Thumbnail> }>();
   const take = async (width: number, desktop: string | undefined): Promise<Thumbnail> => {
-    const bytes = Uint8Array.from(Buffer.from(await snapshot({ width }, desktop), "base64"));
+    const bytes = new Uint8Array(Buffer.from(await snapshot({ width }, desktop), "base64"));
     return { bytes, digest: digestText(bytes) };
   };
   return {
