@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { canAsk, isConfirmed } from "../src/cli/confirm";
 import { HOST_VARIABLE_FIELDS, HOST_VARIABLE_NAMES, withHostVariables } from "../src/cli/host-variables";
+import { writeErr } from "../src/cli/output";
 import { reportOfBroadcast } from "../src/cli/report/of-hosts";
 import { forHosts, SCRIPT, withActions } from "../src/cli/script";
 import { shownTable } from "../src/cli/shown-table";
@@ -123,7 +124,7 @@ async function confirmRemoval(labels: readonly string[]): Promise<void> {
   const named = printable(labels.slice(0, 20).join(", "), 2_000);
   const which = labels.length > 20 ? `${named}, … and ${labels.length - 20} more` : named;
   if (!canAsk()) throw badInput(`yes: missing: this removes ${labels.length} hosts: ${which}`);
-  process.stderr.write(`${labels.length} hosts: ${which}\n`);
+  writeErr(`${labels.length} hosts: ${which}\n`);
   if (!(await isConfirmed("Remove all of them?"))) throw cancelled("nothing was removed");
 }
 

@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import { scripts } from "../src/cli/completion";
+import { writeOut } from "../src/cli/output";
 import { subcommand } from "../src/cli/subcommand";
 import { field } from "../src/core/fields";
 
@@ -14,7 +15,7 @@ export default subcommand({
   }),
   positionals: ["shell"],
   async run({ shell }) {
-    process.stdout.write(scripts[shell]);
+    writeOut(scripts[shell]);
     return 0;
   },
   examples: [

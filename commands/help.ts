@@ -1,3 +1,4 @@
+import { terminalColumns, writeOut } from "../src/cli/output";
 import { shownTable } from "../src/cli/shown-table";
 import { view } from "../src/cli/view";
 import { readHelp } from "../src/help/operations";
@@ -14,7 +15,7 @@ export default view(readHelp, {
     const body = await call(input);
     if (!body.read || globals.json) return show(body);
     // Not by `print`: its colours are orders to the terminal, and the page is of this program.
-    process.stdout.write(`${rendered(body.read.text)}\n`);
+    writeOut(`${rendered(body.read.text)}\n`);
     return 0;
   },
   text: ({ pages = [], found }) => {
@@ -41,7 +42,7 @@ export default view(readHelp, {
 
 /** For the terminal; without colours where that is none, or its user wants none (https://no-color.org). */
 function rendered(text: string): string {
-  const colors = process.stdout.isTTY === true && !process.env.NO_COLOR;
-  const columns = Math.min(WIDEST, process.stdout.columns ?? 80);
-  return Bun.markdown.ansi(text, { colors, columns }).trimEnd();
+  const columns = terminalColumns();
+  const colors = columns !== undefined && !process.env.NO_COLOR;
+  return Bun.markdown.ansi(text, { colors, columns: Math.min(WIDEST, columns ?? 80) }).trimEnd();
 }

@@ -1,3 +1,4 @@
+import { writeErr } from "../src/cli/output";
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { scopesText } from "../src/core/rights";
@@ -13,7 +14,7 @@ export default view(join, {
     const [way, toDo] = wayOf(url, dials);
     print(globals, body, () => `joined the desk at ${desk} as ${name}; ${way}`);
     const rights = scopesText(body.allows);
-    if (rights !== "desk") process.stderr.write(`the desk may use here: ${rights}\n`);
+    if (rights !== "desk") writeErr(`the desk may use here: ${rights}\n`);
     if (!served) {
       service.log.warn(`no server runs here yet: ${toDo}`);
     }

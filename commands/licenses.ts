@@ -1,3 +1,4 @@
+import { writeOut } from "../src/cli/output";
 import { view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
 import { type Component, listLicenses } from "../src/licenses/operations";
@@ -15,7 +16,7 @@ export default view(listLicenses, {
     const bom = await call(input);
     if (!extra.text || globals.json) return show(bom);
     const all = bom.components.flatMap((component) => [component, ...(component.components ?? [])]);
-    process.stdout.write(`${all.map(inFull).join("\n\n")}\n`);
+    writeOut(`${all.map(inFull).join("\n\n")}\n`);
     return 0;
   },
   examples: [

@@ -9,6 +9,7 @@ import { writeNamedFile } from "../src/lib/files";
 export default view(locate, {
   positionals: ["image"],
   hidden: ["marked"],
+  callsOnly: true,
   names: { detect_threshold: "threshold" },
   extra: {
     output: field(

@@ -7,6 +7,7 @@ import { askDesk } from "../src/cli/elsewhere/desk";
 import { baseUrl, settleDesk } from "../src/cli/elsewhere/login";
 import { DESK_NAME, DESK_PIN, type Login, loginsIn } from "../src/cli/elsewhere/logins";
 import { askPerson, type SignInWay } from "../src/cli/elsewhere/sign-in";
+import { writeErr } from "../src/cli/output";
 import { shownTable } from "../src/cli/shown-table";
 import { type GlobalFlags, print, subcommand, withService } from "../src/cli/subcommand";
 import { field, flag, secret } from "../src/core/fields";
@@ -61,7 +62,7 @@ async function confirmPin(pin: string, why: string): Promise<void> {
       `pin: missing: ${why}. It shows ${pin}: compare that with what \`svc pin\` prints there, then give it with --pin; or --trust-first`,
     );
   }
-  process.stderr.write(
+  writeErr(
     `${printable(why, 500)}. Its key has the pin\n  ${pin}\nCompare it with what \`svc pin\` prints there.\n`,
   );
   if (await isConfirmed("Is it the same?")) return;

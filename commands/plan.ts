@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { HOST_VARIABLE_FIELDS, HOST_VARIABLE_NAMES, withHostVariables } from "../src/cli/host-variables";
+import { writeErr } from "../src/cli/output";
 import { RECEIPT_FILE, writeReceipt } from "../src/cli/receipt-file";
 import { reportOfPlan } from "../src/cli/report/of-hosts";
 import { forHosts, isInline, SCRIPT, withActions } from "../src/cli/script";
@@ -64,7 +65,7 @@ function createWatcher(json: boolean, begun: number) {
       if (waves.length === 1) return;
       while (shown < wave) {
         shown++;
-        process.stderr.write(`wave ${shown} of ${waves.length}: ${hostsText(hostsOf(waves, shown))}\n`);
+        writeErr(`wave ${shown} of ${waves.length}: ${hostsText(hostsOf(waves, shown))}\n`);
       }
     },
     end: bar.end,

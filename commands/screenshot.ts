@@ -5,6 +5,7 @@ import { screenshot } from "../src/host/desktop/operations/screenshot";
 export default view(screenshot, {
   names: { screen_region: "region" },
   extra: { output: PICTURE_OUTPUT },
+  callsOnly: true,
   columns: ["FILE", "SIZE"],
   // With --on each picture is a file; with --json it is in the line.
   rows: (shot, host = "", { output }) => (isPng(shot.data) ? [writePictureOf(host, shot, output)] : []),

@@ -1,3 +1,4 @@
+import { streamOut, writeErr } from "../src/cli/output";
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { callOperation } from "../src/core/call";
@@ -46,10 +47,11 @@ export default view(startSync, {
 
 /** A line for each file on stdout; on a terminal also a line on stderr with the counts and the files under way. */
 function showProgress(json: boolean) {
+  streamOut();
   const sending = new Map<string, string>();
   let counts = "";
   const draw = (line: string) => {
-    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line.slice(0, process.stderr.columns - 1)}`);
+    if (process.stderr.isTTY) writeErr(`\r\x1b[K${line.slice(0, process.stderr.columns - 1)}`);
   };
   const drawAll = () => {
     const files = Array.from(sending, ([name, share]) => `${printable(name, 40)} ${share}`);

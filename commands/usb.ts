@@ -1,5 +1,6 @@
 import type * as v from "valibot";
-import { type Group, print, unread } from "../src/cli/subcommand";
+import { unread } from "../src/cli/output";
+import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { listUsbDevices, recentUsbEvents, startUsbWatch } from "../src/host/usb/operations";
 import { printable } from "../src/lib/sanitize";

@@ -8,6 +8,8 @@ export const canAsk = (): boolean => process.stdin.isTTY === true && process.std
 
 /** Whether a person answers yes; anything else, and the end of the input, is a no. */
 export async function isConfirmed(question: string): Promise<boolean> {
+  // A terminal that has closed says no, as the end of the input does.
+  process.stderr.on("error", () => {});
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
     const ended = new Promise<string>((resolve) => lines.once("close", () => resolve("")));

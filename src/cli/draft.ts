@@ -4,6 +4,7 @@
 import { printable } from "../lib/sanitize";
 import type { Service } from "../service/service";
 import { canAsk, isConfirmed } from "./confirm";
+import { writeErr } from "./output";
 import { type GlobalFlags, print } from "./subcommand";
 
 /** A draft, as the operations that make one answer. */
@@ -57,6 +58,6 @@ export async function showDraft(
 }
 
 async function isAllowed(made: MadeDraft): Promise<boolean> {
-  process.stderr.write(`${draftText(made)}\n`);
+  writeErr(`${draftText(made)}\n`);
   return isConfirmed(`Store it as ${made.name}?`);
 }

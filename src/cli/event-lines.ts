@@ -10,7 +10,8 @@ import { terminated } from "../lib/signals";
 import { timeText } from "../lib/time-text";
 import type { Service } from "../service/service";
 import { followHosts, type HostsToFollow, type StreamItem } from "./follow";
-import { type GlobalFlags, print, read, unread } from "./subcommand";
+import { read, unread } from "./output";
+import { type GlobalFlags, print } from "./subcommand";
 
 /** What reading events, and every other request, makes happen by itself: shown only where it is asked for by its type. */
 const OF_READING = ["requests.counted", "audit.appended"];

@@ -17,6 +17,7 @@ import {
   VALUED,
   withLongNames,
 } from "./flags";
+import { terminalColumns } from "./output";
 import { CONFIGURATION, readPlain } from "./plain";
 import type { Registry } from "./registry";
 import type { Description, Example, GlobalFlags, Subcommand } from "./subcommand";
@@ -123,7 +124,7 @@ async function createParser(called: string, examples: readonly Example[]): Promi
     .updateStrings({ array: "value", string: "value" })
     .parserConfiguration(CONFIGURATION)
     .strict()
-    .wrap(Math.min(80, process.stdout.columns ?? 80))
+    .wrap(Math.min(80, terminalColumns() ?? 80))
     .exitProcess(false);
   for (const [line, does] of examples) parser.example(line.replaceAll(/\$0(?= |$)/g, "svc"), does);
   return parser;

@@ -13,6 +13,7 @@ import { resolveConfigDir } from "../lib/paths";
 import { jsonLine, printable } from "../lib/sanitize";
 import { ownWords, UsageError, VALUED } from "./flags";
 import { hasNoReader } from "./no-reader";
+import { untaken } from "./output";
 import type { CommandLine } from "./parser";
 import { type HandedOver, startOver, takeOver } from "./reexec";
 import { findNoun, type Registry } from "./registry";
@@ -22,54 +23,20 @@ import type { Description, Example, Subcommand } from "./subcommand";
 const LEFT_BEHIND_MS = 500;
 
 /** Ends the process soon, also where something hangs in the system. What was printed is read first, however slow its reader is. */
-function endSoon(unread: () => number): void {
-  setInterval(() => unread() === 0 && process.exit(), LEFT_BEHIND_MS).unref();
-}
-
-/**
- * Counts, from now on, the writes to stdout that its reader has not taken yet: in Bun, `writableLength` stays 0, and an empty write
- * does not wait for those before it.
- */
-function countWrites(): () => number {
-  const { stdout } = process;
-  const write = stdout.write.bind(stdout);
-  let open = 0;
-  type Done = (error?: Error | null) => void;
-  const counted = (chunk: string | Uint8Array, encoding?: BufferEncoding | Done, done?: Done): boolean => {
-    const after = typeof encoding === "function" ? encoding : done;
-    open++;
-    return write(chunk, typeof encoding === "string" ? encoding : "utf8", (error) => {
-      open--;
-      after?.(error);
-    });
-  };
-  stdout.write = counted;
-  return () => open;
+function endSoon(): void {
+  setInterval(() => untaken() === 0 && process.exit(), LEFT_BEHIND_MS).unref();
 }
 
 /** Parses `args`, runs the subcommand, sets the exit code, and ends the process. Never throws. */
 export async function runCommandLine(registry: Registry, args: readonly string[]): Promise<void> {
   const json = ownWords(args).some((word) => word === "--json" || word === "-j");
   const handed = takeOver();
-  // One that stays prints a line and logs, and both see to what cannot be written: its streams would be MiB that nobody uses.
-  const unread = handed ? () => 0 : watchOutput();
   try {
     process.exitCode = (await resume(registry, handed)) ?? (await dispatch(registry, args));
   } catch (error) {
     process.exitCode = report(error, json, await adviceOn(error));
   }
-  endSoon(unread);
-}
-
-/** Sees to what cannot be printed. @returns how many writes to stdout its reader has not taken yet. */
-function watchOutput(): () => number {
-  process.stdout.on("error", (error) => {
-    // A reader that has gone is no error of ours; a full disk is.
-    if (!hasNoReader(error)) process.exit(report(unavailable(`stdout: ${messageOf(error)}`), false));
-  });
-  // What cannot be logged (a full disk, a reader that has gone) is lost, and the work goes on.
-  process.stderr.on("error", () => {});
-  return countWrites();
+  endSoon();
 }
 
 /** Runs the subcommand that this process has started over for; undefined when it has not. */

@@ -1,5 +1,6 @@
 /** Tables as wide as the terminal; in full where they go to a file or another program. */
 import { table } from "../lib/table";
+import { terminalColumns } from "./output";
 
 /** As `table`, for standard output. */
 export const shownTable = (
@@ -7,6 +8,6 @@ export const shownTable = (
   rows: readonly (readonly string[])[],
   none?: string,
 ): string => {
-  const { isTTY, columns } = process.stdout;
-  return table(headings, rows, none, isTTY ? columns : undefined, !isTTY);
+  const columns = terminalColumns();
+  return table(headings, rows, none, columns, columns === undefined);
 };

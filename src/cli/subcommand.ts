@@ -1,17 +1,16 @@
 /**
  * What a subcommand is: data from which the parser, the help and completion follow, and a function that runs it.
  */
-import { writeSync } from "node:fs";
 import type * as v from "valibot";
 import type { InputSchema } from "../core/operation";
-import { badInput, Failure, messageOf, unavailable } from "../lib/errors";
+import { badInput, Failure } from "../lib/errors";
 import { stderrLog } from "../lib/log";
 import { once } from "../lib/once";
 import { resolveConfigDir } from "../lib/paths";
 import { jsonLine, printableLines } from "../lib/sanitize";
 import type { Service, ServiceOptions } from "../service/service";
 import { type Flag, type FlagOptions, flagsOf, inputOf, messageAsTyped, type TypedFlags } from "./flags";
-import { hasNoReader } from "./no-reader";
+import { writeOut } from "./output";
 
 /** The flags of every subcommand. */
 export interface GlobalFlags {
@@ -148,32 +147,41 @@ function asTyped(error: unknown, flags: readonly Flag[]): unknown {
   return Object.assign(new Failure(error.code, message, error.more), { cause: error.cause });
 }
 
-/** The entries of lines of a log; the page is read with the first. */
-function logEntries() {
+/** The log of a command, on stderr. Its lines name their entries; the page of those is read with the first. */
+export function commandLog() {
   const entries = once(async () => (await import("../help/entries")).createEntries());
-  return async (text: string) => (await entries()).entryOf(text);
+  return stderrLog(async (text) => (await entries()).entryOf(text));
 }
 
-/** Makes a service on the folder that the flags name, lets `work` use it, and stops it. */
-export async function withService<T>(
-  { configDir, desk }: GlobalFlags,
-  work: (service: Service) => Promise<T>,
+/** A service on the folder that the flags name. */
+export async function newService(
+  { configDir }: GlobalFlags,
   options: Partial<ServiceOptions> = {},
-): Promise<T> {
-  if (desk !== undefined) {
-    const { withDesk } = await import("./elsewhere/desk");
-    return withDesk(resolveConfigDir(configDir), desk, stderrLog(logEntries()), work);
-  }
-  // Not loaded by who only parses.
+): Promise<Service> {
+  // Not loaded by who only parses, nor by who only asks the server there.
   const { createService } = await import("../service/service");
-  const service = createService({
+  return createService({
     configDir: resolveConfigDir(configDir),
-    log: stderrLog(logEntries()),
+    log: commandLog(),
     // The command itself fails with it.
     logsAuditFailures: false,
     handsOver: true,
     ...options,
   });
+}
+
+/** Makes a service on the folder that the flags name, lets `work` use it, and stops it. */
+export async function withService<T>(
+  globals: GlobalFlags,
+  work: (service: Service) => Promise<T>,
+  options: Partial<ServiceOptions> = {},
+): Promise<T> {
+  const { configDir, desk } = globals;
+  if (desk !== undefined) {
+    const { withDesk } = await import("./elsewhere/desk");
+    return withDesk(resolveConfigDir(configDir), desk, commandLog(), work);
+  }
+  const service = await newService(globals, options);
   try {
     return await work(service);
   } finally {
@@ -181,56 +189,11 @@ export async function withService<T>(
   }
 }
 
-/** The folder and the log of a service, of which nothing else may be used: a service takes longer to load than a file to verify. */
-export function folderAlone({ configDir }: GlobalFlags): Service {
-  const own: Partial<Service> = { configDir: resolveConfigDir(configDir), log: stderrLog(logEntries()) };
-  const service = new Proxy(own, {
-    get(known, key) {
-      // No service of a folder has the latter.
-      if (typeof key === "symbol" || Object.hasOwn(known, key) || key === "elsewhere")
-        return Reflect.get(known, key);
-      throw new Error(`a command that needs no service asks it for ${key}`);
-    },
-  });
-  return service as Service;
-}
-
 /**
  * Prints data on stdout: as one line of JSON with `--json`, else as `text` says. Whoever the data comes from, a desk elsewhere too, it
  * gives the terminal no orders.
  *
- * @returns false where its reader is slower: what goes on printing waits until it is {@link read}.
+ * @returns and throws as {@link writeOut}.
  */
-export function print({ json }: { readonly json: boolean }, data: unknown, text: () => string): boolean {
-  // Unlike console.log, this reports a reader that has gone: see `unread`.
-  return process.stdout.write(`${json ? jsonLine(data) : printableLines(text())}\n`);
-}
-
-/**
- * As {@link print}, once and without a stream, which would stay in memory. A reader that has gone is no fault.
- *
- * @throws an `unavailable` failure where it cannot be written.
- */
-export function printOnce({ json }: { readonly json: boolean }, data: unknown, text: () => string): void {
-  try {
-    writeSync(1, `${json ? jsonLine(data) : printableLines(text())}\n`);
-  } catch (error) {
-    if (!hasNoReader(error)) throw unavailable(`stdout: ${messageOf(error)}`);
-  }
-}
-
-/** Resolves when the reader of stdout has read what was printed, or has gone. */
-export function read(): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      process.stdout.off("drain", done).off("error", done);
-      resolve();
-    };
-    process.stdout.on("drain", done).on("error", done);
-  });
-}
-
-/** Resolves when the reader of stdout has gone. */
-export function unread(): Promise<void> {
-  return new Promise((resolve) => process.stdout.once("error", () => resolve()));
-}
+export const print = ({ json }: { readonly json: boolean }, data: unknown, text: () => string): boolean =>
+  writeOut(`${json ? jsonLine(data) : printableLines(text())}\n`);

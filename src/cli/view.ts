@@ -12,14 +12,14 @@ import { hasMachineService, machineHint } from "../lib/machine-service";
 import { configFiles } from "../lib/paths";
 import { createProgress } from "../lib/progress";
 import { terminated } from "../lib/signals";
-import { answerOf, type Body } from "../service/answer";
+import { answerOf, askFirst, type Body } from "../service/answer";
 import type { Service, ServiceOptions } from "../service/service";
 import { askHosts, isRun, ON, ON_RUN } from "./fan-out";
 import { followChanges } from "./follow";
+import { folderAlone, makerOf, withLateService } from "./partial-service";
 import { isPage, REPORT_FIELD, type TestReport } from "./report/types";
 import { shownTable } from "./shown-table";
 import {
-  folderAlone,
   type GlobalFlags,
   print,
   type Subcommand,
@@ -139,6 +139,8 @@ interface ViewOptions<I extends InputSchema, O extends OutputSchema, X extends v
   readonly ignoresDesk?: true;
   /** Needs nothing of this host but its folder: no service is made, which takes longer than all else. */
   readonly offline?: true;
+  /** Whether `run` and `complete` use nothing of the service but its log, and `call`: then none is made where a server answers. */
+  readonly callsOnly?: true;
   readonly service?: (extra: Extra<X>) => Partial<ServiceOptions>;
   /** Completes the input before the call, or refuses what only the command line knows. @param on the hosts of `--on`. */
   readonly complete?: (
@@ -165,6 +167,8 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
   const on = options.on !== false && isAskable(operation) ? onFields : {};
   const watched = watch === undefined ? {} : watchFields(watch.interval);
   const reported = options.report ? REPORT_FIELD : {};
+  const usesService = watch || options.service || (!options.callsOnly && (options.run || options.complete));
+  const mayBeLate = operation.answeredBy !== undefined && !usesService;
   return subcommand({
     ...options,
     describe: options.describe ?? operation.summary,
@@ -240,6 +244,8 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
         );
       };
       if (options.offline && globals.desk === undefined) return work(folderAlone(globals));
+      if (mayBeLate && globals.desk === undefined && where.on === undefined)
+        return withLateService(globals, work);
       return withService(globals, work, await options.service?.(extra));
     },
   });
@@ -256,23 +262,27 @@ interface AnswerOptions extends CallerParts {
 
 /** The answer of this process, of the server that runs here (`Operation.answeredBy`), or of the desk that `--desk` names. */
 export async function answerHere<I extends InputSchema, O extends OutputSchema>(
-  service: Service,
+  given: Service,
   operation: Operation<I, O, Service>,
   input: v.InferInput<I>,
   { kind = "cli", cancellable, signal, progress }: AnswerOptions = {},
 ): Promise<Body<O>> {
-  const elsewhere = service.elsewhere;
+  const { elsewhere, log } = given;
   const bar = createProgress();
   const cancel = new AbortController();
   if (cancellable) void terminated().then(() => cancel.abort());
   try {
-    const warn = (text: string) => service.log.warn(text);
+    const warn = (text: string) => log.warn(text);
     const logged = (message: string) => {
       bar.end();
-      service.log.info(message);
+      log.info(message);
     };
     if (elsewhere) return await elsewhere(operation, input, signal ?? cancel.signal);
     const options = { signal: signal ?? cancel.signal, progress: progress ?? bar.show, warn, logged };
+    const make = makerOf(given);
+    const asked = make && (await askFirst(given.configDir, operation, input, options));
+    if (asked) return asked.answer;
+    const service = (await make?.()) ?? given;
     const here = async () => callOperation(service, operation, input, localCaller(service, kind, options));
     const answer = await answerOf(service, operation, input, options, here);
     noticeMachine(service, operation);

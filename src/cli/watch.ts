@@ -7,7 +7,8 @@ import { atMost } from "../lib/at-most";
 import { deadline } from "../lib/deadline";
 import { terminated } from "../lib/signals";
 import { HOST_MS } from "./follow";
-import { type GlobalFlags, unread } from "./subcommand";
+import { unread } from "./output";
+import type { GlobalFlags } from "./subcommand";
 
 /** The fields of `--watch` and `--interval`. @param interval the default, in seconds. */
 export const watchFields = (interval: number) => ({

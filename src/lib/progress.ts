@@ -1,11 +1,16 @@
 /**
  * A progress bar on one line of a terminal.
  */
+import { writeSync } from "node:fs";
+import { orElse } from "./or-else";
 
 /** How often the bar is drawn at most, in milliseconds. */
 const REDRAW_MS = 100;
 
 const BAR_WIDTH = 24;
+
+/** What a terminal that has closed does not show is lost. */
+const say = (text: string) => orElse(() => writeSync(2, text), undefined);
 
 /** A bar that is drawn at the first `show`. */
 export function createProgress() {
@@ -19,11 +24,11 @@ export function createProgress() {
       const percent = total === 0 ? 100 : Math.floor((done / total) * 100);
       const bar = "#".repeat(Math.round((percent / 100) * BAR_WIDTH)).padEnd(BAR_WIDTH);
       const counts = `${done.toLocaleString("en")} of ${total.toLocaleString("en")}`;
-      process.stderr.write(`\r\x1b[K[${bar}] ${counts} ${what} (${percent}%)`);
+      say(`\r\x1b[K[${bar}] ${counts} ${what} (${percent}%)`);
     },
     /** Removes the line. */
     end(): void {
-      if (drawnAt > 0) process.stderr.write("\r\x1b[K");
+      if (drawnAt > 0) say("\r\x1b[K");
     },
   };
 }

@@ -37,6 +37,8 @@ async function ask({ name, flag, variable, confirm }: SecretSources): Promise<st
     throw badInput(`${name}: expected ${ways.join(", ")}`);
   }
   const { default: password } = await import("@inquirer/password");
+  // The end of the terminal ends the question.
+  process.stderr.on("error", () => {});
   const context = { output: process.stderr };
   try {
     const secret = await password({ message: name, mask: false }, context);

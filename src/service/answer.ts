@@ -49,6 +49,30 @@ export async function answerOf<I extends InputSchema, O extends OutputSchema>(
   return asked ? asked.answer : here();
 }
 
+/**
+ * The answer of the server that runs here, which a command asks before it makes a service. Undefined where this process is to answer, or
+ * to look further.
+ *
+ * @throws as `askOwner` does.
+ */
+export async function askFirst<I extends InputSchema, O extends OutputSchema>(
+  configDir: string,
+  operation: Operation<I, O, Service>,
+  input: v.InferInput<I>,
+  listener: Listener,
+): Promise<{ readonly answer: v.InferOutput<O> } | undefined> {
+  if (!operation.answeredBy) return undefined;
+  const { askOwner, askOwnerAt } = await import("../client/owner");
+  if (operation.answeredBy !== "display") return askOwner(configDir, operation, input, listener);
+  // An agent's process has its own numbers of elements, and notes what it does with them.
+  if (listener.grant !== undefined || namesFile(input)) return undefined;
+  return askOwnerAt(displayName(process.env), configDir, operation, input, listener).catch((error) => {
+    // It may be a service, which no session belongs to.
+    if (isNoScreen(error)) return undefined;
+    throw error;
+  });
+}
+
 /** {@link answerOf} for a program on this machine that calls as `caller`. */
 export function answerFor(service: Service, operation: Operation, input: unknown, caller: Caller) {
   const here = async () => callOperation(service, operation, input, caller);
@@ -100,28 +124,20 @@ async function withDisplay<I extends InputSchema, O extends OutputSchema>(
   listener: Listener,
   here: () => Promise<Body<O>>,
 ): Promise<Body<O>> {
-  const { askOwner, askOwnerAt } = await import("../client/owner");
-  // An agent's process has its own numbers of elements, and notes what it does with them.
-  if (listener.grant === undefined && !namesFile(input)) {
-    const own = displayName(process.env);
-    const asked = await askOwnerAt(own, configDir, operation, input, listener).catch((error) => {
-      // It may be a service, which no session belongs to.
-      if (isNoScreen(error)) return undefined;
-      throw error;
-    });
-    if (asked) return asked.answer;
-  }
+  const asked = await askFirst(configDir, operation, input, listener);
+  if (asked) return asked.answer;
   try {
     return await here();
   } catch (error) {
     if (!isNoScreen(error)) throw error;
     const why = messageOf(error);
-    const asked = await askOwner(configDir, operation, input, listener).catch((other) => {
-      throw noScreen(`${why}; and the server that runs here says: ${messageOf(other)}`);
+    const { askOwner } = await import("../client/owner");
+    const other = await askOwner(configDir, operation, input, listener).catch((fault) => {
+      throw noScreen(`${why}; and the server that runs here says: ${messageOf(fault)}`);
     });
-    if (!asked) throw error;
+    if (!other) throw error;
     listener.warn?.(`${why}: it was the server that runs here which answered, on its own display`);
-    return asked.answer;
+    return other.answer;
   }
 }
 

@@ -2,6 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import * as v from "valibot";
+import { withLateService } from "../../src/cli/partial-service";
+import { newService } from "../../src/cli/subcommand";
 import { answerHere } from "../../src/cli/view";
 import { localCaller } from "../../src/core/caller";
 import { NO_INPUT } from "../../src/core/fields";
@@ -59,6 +61,33 @@ describe("a change", () => {
     await expect(answerHere(service, removeJob, { job_id: "" })).rejects.toMatchObject({ code: "bad_input" });
     expect(existsSync(configDir)).toBe(false);
     await service.stop();
+  });
+});
+
+describe("the service of a command", () => {
+  /** Adds a job as a command does. @returns the folders for which it made a service. */
+  async function madeFor(configDir: string): Promise<string[]> {
+    const made: string[] = [];
+    const add = withLateService(
+      { configDir, json: true },
+      (service) => answerHere(service, addJob, JOB),
+      (globals) => {
+        made.push(`${globals.configDir}`);
+        return newService(globals);
+      },
+    );
+    expect(await add).toMatchObject({ job_id: "a" });
+    return made;
+  }
+
+  test("is not made where the server answers", async () => {
+    await using host = await testServer({ token: "not-known-there" });
+    expect(await madeFor(host.configDir)).toEqual([]);
+  });
+
+  test("is made where no server runs", async () => {
+    using folder = temporaryFolder();
+    expect(await madeFor(folder.path)).toEqual([folder.path]);
   });
 });
 

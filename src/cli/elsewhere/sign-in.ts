@@ -6,12 +6,13 @@ import { badInput, unavailable } from "../../lib/errors";
 import { openInBrowser } from "../../lib/open-browser";
 import { printable } from "../../lib/sanitize";
 import { isConfirmed } from "../confirm";
+import { writeErr } from "../output";
 import { type Login, serverOf } from "./logins";
 
 /** `asks`: the person, where the desk has a provider. */
 export type SignInWay = "browser" | "device" | "asks" | "never";
 
-const say = (text: string) => void process.stderr.write(`${text}\n`);
+const say = (text: string) => writeErr(`${text}\n`);
 
 /**
  * The session of who signs in; undefined for a token.

@@ -9,6 +9,7 @@ import { dirname } from "node:path";
 import { badInput, systemCode } from "../../lib/errors";
 import { writeNamedFile } from "../../lib/files";
 import { printable } from "../../lib/sanitize";
+import { writeErr } from "../output";
 import { annotationsOf } from "./github";
 import { junitOf } from "./junit";
 import { tapOf } from "./tap";
@@ -27,7 +28,7 @@ export function createReporter(targets: readonly string[]): (report: TestReport)
   const written = targets.filter((target) => !isPage(target));
   return (report) => {
     for (const target of written) {
-      if (target === GITHUB) process.stderr.write(annotationsOf(report));
+      if (target === GITHUB) writeErr(annotationsOf(report));
       else writeNamedFile(target, (target.endsWith(".tap") ? tapOf : junitOf)(report), "--report");
     }
   };
