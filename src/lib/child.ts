@@ -94,7 +94,7 @@ export interface Child<M extends object> extends AsyncDisposable {
   /**
    * Calls one method by its name.
    *
-   * @param deadlineMs the child is killed when it has not answered by then.
+   * @param deadlineMs the child is killed when it has not answered by then, unless it is spared.
    * @throws what the child threw; `timeout` or `unavailable` when the child ended before it answered.
    */
   call(method: string, args: readonly unknown[], deadlineMs?: number): Promise<unknown>;
@@ -121,13 +121,15 @@ export interface ChildOptions<M extends object, E extends object> {
   readonly events?: E;
   /** Called when it has ended, before the calls that wait for it fail. */
   readonly exit?: () => void;
+  /** Whether it is left alone by a call that takes too long, which fails as always (default: it is killed). */
+  readonly isSpared?: () => boolean;
 }
 
 /** Starts a child that serves `M` and reports the events of `E`. */
 export function startChild<M extends object, E extends object = object>(
   options: ChildOptions<M, E>,
 ): Child<M> {
-  const { command, what, log, env, protocol, events, exit = () => {} } = options;
+  const { command, what, log, env, protocol, events, exit = () => {}, isSpared = () => false } = options;
   const waiting = new Map<number, PendingCall>();
   const isTooMany = countEvents(MAX_MESSAGES);
   let nextId = 1;
@@ -198,8 +200,10 @@ export function startChild<M extends object, E extends object = object>(
       deadlineMs &&
       setTimeout(async () => {
         waiting.delete(id);
+        const within = `${what} did not answer within ${deadlineMs / 1_000} s`;
+        if (isSpared()) return answer.reject(timedOut(within));
         await kill();
-        answer.reject(timedOut(`${what} did not answer within ${deadlineMs / 1_000} s, and was killed`));
+        answer.reject(timedOut(`${within}, and was killed`));
       }, deadlineMs);
     try {
       child.send({ id, method, args } satisfies Call);

@@ -168,6 +168,10 @@ export interface DesktopEvents extends Pick<BackendEvents, "clipboard">, ViewerE
    * @param token what restores it; null where there is nothing. @param isHeld whether it is lost with the child.
    */
   permission(token: string | null, isHeld: boolean): void;
+  /** Whether a session is being given the token just now: with a child that is killed then, it is lost. */
+  restoring(isOn: boolean): void;
+  /** A person was asked though nobody had {@link Backend.allow} called. @param isSpent whether the token may be of no use to anybody any more. */
+  unasked(isSpent: boolean): void;
 }
 
 export const YESES = ["not_needed", "kept", "held"] as const;
@@ -191,8 +195,8 @@ export interface DesktopCalls
     >,
     SeeingCalls,
     ViewerCalls {
-  /** The first call of a child that is to know a token: as the parent has it on disk. */
-  permit(token: string): Promise<void>;
+  /** The first call of a child that is to know a token: as the parent has it on disk. Null where it is of no use any more. */
+  permit(token: string | null): Promise<void>;
   /** As {@link Backend.allow}. Other calls do not wait for it. */
   allow(ms: number): Promise<Yes>;
   /** Of all monitors together. */

@@ -77,11 +77,12 @@ export function createDesktop(options: DesktopOptions): Desktop {
   const pressed = new PressedKeys();
   const viewerListeners = new Set<ViewerEvents>();
   const worker = createWorker(options, () => !pressed.isDown(), viewerListeners);
-  const looker = createWorker({ ...options, isCutOff: true }, () => true, new Set());
+  // It may be killed at any time: what lets svc in by a portal would be lost with it.
+  const looker = createWorker({ ...options, permission: undefined, isCutOff: true }, () => true, new Set());
   const call = (method: string, args: readonly unknown[]) => {
     const isAside =
       LONG_LOOKS.has(method) &&
-      !worker.holdsPermission() &&
+      !worker.hasPermission() &&
       args.some((arg) => arg instanceof Requester && arg.user !== null);
     return (isAside ? looker : worker).call(method, args);
   };

@@ -22,6 +22,8 @@ import { type PageOptions, takePage } from "./text/page";
 
 /** How long closing may take when the display does not answer any more, in milliseconds. */
 const CLOSE_MS = 1_000;
+/** How long it waits before that for the portal to let it in, where it is about to: what lets svc in is lost otherwise. */
+const RESTORE_MS = 3_000;
 
 export default async function desktopChild(): Promise<void> {
   const given = { ...process.env };
@@ -31,14 +33,7 @@ export default async function desktopChild(): Promise<void> {
   let last: Promise<unknown> = Promise.resolve();
 
   let parent: DesktopEvents | undefined;
-  let token: string | null = null;
-  const permission: PortalPermission = {
-    token: () => token,
-    changed(now, isHeld) {
-      token = now;
-      parent?.permission(now, isHeld);
-    },
-  };
+  const { permission, permit, restored } = createPermission(() => parent);
 
   const open = () => {
     const forget = () => {
@@ -53,9 +48,7 @@ export default async function desktopChild(): Promise<void> {
   const use = () => backend ?? open();
   const own = {
     ...createLook(use),
-    async permit(known: string) {
-      token = known;
-    },
+    permit,
     async allow(ms: number): Promise<Yes> {
       const { allow } = await use();
       if (!allow) return "not_needed";
@@ -121,8 +114,39 @@ export default async function desktopChild(): Promise<void> {
         return performed;
       });
     },
-    () => resolvesWithin(CLOSE_MS, close()).catch(() => {}),
+    async () => {
+      await resolvesWithin(RESTORE_MS, restored());
+      await resolvesWithin(CLOSE_MS, close()).catch(() => {});
+    },
   );
+}
+
+/** What this process knows of the yes of a person. @param parent is told what changes. */
+function createPermission(parent: () => DesktopEvents | undefined) {
+  let token: string | null = null;
+  let restored = Promise.withResolvers<void>();
+  restored.resolve();
+  const permission: PortalPermission = {
+    token: () => token,
+    changed(now, isHeld) {
+      token = now;
+      parent()?.permission(now, isHeld);
+    },
+    restoring(isOn) {
+      restored.resolve();
+      if (isOn) restored = Promise.withResolvers();
+      parent()?.restoring(isOn);
+    },
+    unasked: (isSpent) => parent()?.unasked(isSpent),
+  };
+  return {
+    permission,
+    async permit(known: string | null) {
+      token = known;
+    },
+    /** Resolves when the portal is not about to let this process in. */
+    restored: () => restored.promise,
+  };
 }
 
 /** The one place where the platform is chosen. @throws an `unavailable` failure when there is no desktop. */

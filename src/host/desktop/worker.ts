@@ -14,6 +14,7 @@ import type { Log } from "../../lib/log";
 import { selfCommand } from "../../lib/self-command";
 import { createSlots, Requester } from "../../lib/slots";
 import { type DesktopCalls, type DesktopEvents, SYSTEMS, WINDOW_STATES, YESES } from "./backend";
+import { createHeldPermission } from "./held-permission";
 import { SEEING_ANSWERS } from "./images/answers";
 import { isToken, type KeptPermission } from "./kept-permission";
 import {
@@ -106,6 +107,8 @@ const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
   events: {
     clipboard: v.strictTuple([v.boolean()]),
     permission: v.strictTuple([v.nullable(v.pipe(v.string(), v.check(isToken))), v.boolean()]),
+    restoring: v.strictTuple([v.boolean()]),
+    unasked: v.strictTuple([v.boolean()]),
     ...VIEWER_EVENTS,
   },
 };
@@ -125,8 +128,8 @@ interface Worker {
   lift(): Promise<void>;
   /** The child's process id; null while there is none. */
   pid(): number | null;
-  /** Whether the yes of a person is lost with the child: no other process may use the desktop. */
-  holdsPermission(): boolean;
+  /** Whether a person has allowed the desktop: the yes is lost with the child, or restores one process at a time. No other process is to use it. */
+  hasPermission(): boolean;
   /**
    * @param args the arguments of the method. A {@link Requester} among them stays here: it says in which order the call is
    *   made, and its signal cancels the call until it is sent. A call without one is made first, however many wait.
@@ -166,7 +169,7 @@ export function createWorker(
   let stopping = false;
   /** Whether the child hands the text of the clipboard to other programs: it is gone when the child ends. */
   let hasClipboard = false;
-  const yes = createHeldPermission(options.permission);
+  const yes = createHeldPermission(options.permission, options.log);
   /** The calls that the child has not answered. */
   let running = 0;
   /** Those of them that may take as long as they like: a recording. */
@@ -187,8 +190,8 @@ export function createWorker(
       viewers.lost("the desktop helper ended");
     };
     const videoFailed = endVideos(() => viewers.forbidVideos(), options.log);
-    const events = { clipboard, permission: yes.changed, videoFailed, ...viewers.events };
-    const started = startDesktopChild(options, events, exit);
+    const events = { clipboard, ...yes.events(() => started), videoFailed, ...viewers.events };
+    const started = startDesktopChild(options, { events, exit, isSpared: yes.isRestoring });
     child = started;
     yes.tell(started);
     return started;
@@ -196,11 +199,11 @@ export function createWorker(
   const leave = () => {
     clearTimeout(idle);
     if (!child) return;
-    left = Promise.all([left, child.leave()]);
+    left = Promise.all([left, child.leave(yes.leaveMs())]);
     child = undefined;
     viewers.lost("svc ends");
   };
-  const isIdle = () => running === 0 && mayLeave() && !hasClipboard && !yes.isHeld() && !viewers.some();
+  const isIdle = () => running === 0 && mayLeave() && !hasClipboard && !yes.isBound() && !viewers.some();
   const leaveLater = () => {
     clearTimeout(idle);
     idle = setTimeout(() => (isIdle() ? leave() : leaveLater()), idleMs);
@@ -226,7 +229,7 @@ export function createWorker(
   return {
     lift: viewers.lift,
     pid: () => child?.pid ?? null,
-    holdsPermission: yes.isHeld,
+    hasPermission: yes.isThere,
     async call(method, args) {
       const requester = args.find((arg) => arg instanceof Requester);
       const sent = args.filter((arg) => arg !== requester);
@@ -262,31 +265,16 @@ const endVideos = (forbid: () => void, log: Log) => (reason: string) => {
   log.warn(`videos are sent to viewers of the screen as single pictures from now on: ${reason}`);
 };
 
-/** What is known of the yes of a person. @param kept where it is kept. */
-function createHeldPermission(kept: KeptPermission | undefined) {
-  let isHeld = false;
-  return {
-    /** The child has another token, or none; `held` says whether it is lost with the child. */
-    changed(token: string | null, held: boolean) {
-      isHeld = held;
-      kept?.keep(token);
-    },
-    lost() {
-      isHeld = false;
-    },
-    isHeld: () => isHeld,
-    /** Tells a new child what is kept: whatever is asked next fails with what happened to it. */
-    tell(child: Child<DesktopCalls>) {
-      const token = kept?.read() ?? null;
-      if (token !== null) child.call("permit", [token]).catch(() => {});
-    },
-  };
+/** What the parent has of a child. */
+interface ChildParts {
+  readonly events: DesktopEvents;
+  readonly exit: () => void;
+  readonly isSpared: () => boolean;
 }
 
 function startDesktopChild(
   { log, command = selfCommand(["desktop-child"]), env, as = (own) => own }: WorkerOptions,
-  events: DesktopEvents,
-  exit: () => void,
+  parts: ChildParts,
 ): Child<DesktopCalls> {
   return startChild<DesktopCalls, DesktopEvents>({
     command: as(command),
@@ -294,8 +282,7 @@ function startDesktopChild(
     log,
     what: "the desktop helper",
     protocol: PROTOCOL,
-    events,
-    exit,
+    ...parts,
   });
 }
 

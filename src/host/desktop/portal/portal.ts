@@ -20,8 +20,8 @@ const UNKNOWN = "org.freedesktop.DBus.Error.ServiceUnknown";
 const REMEMBERS = 2;
 /** `AvailableCursorModes`: its place comes beside the picture, it is in the picture, or it is nowhere. */
 const CURSOR_MODES = [4, 2, 1];
-/** How many answers are kept that came before it was known what they answer. */
-const MAX_EARLY = 32;
+/** How many answers are kept that came before it was known what they answer, and for how long, in milliseconds. */
+const [MAX_EARLY, EARLY_MS] = [32, 5_000];
 
 /** How a request ended that was not granted: `Response` of a request. */
 type Refusal = "cancelled" | "refused";
@@ -47,7 +47,7 @@ export interface PortalOnBus {
   /**
    * Asks for something that the portal answers later.
    *
-   * @param ms how long that may take; the request is withdrawn then. @param args before the options. @throws `unavailable`, `timeout`.
+   * @param ms how long the call and the answer may take, each; the request is withdrawn then. @param args before the options. @throws `unavailable`, `timeout`.
    */
   request(portal: Portal, what: PortalRequest, ms: number): Promise<Answer>;
   /** Each is called with the path of a session that the portal has closed. */
@@ -113,14 +113,21 @@ export async function openPortal(env: NodeJS.ProcessEnv, lost: () => void): Prom
     },
     async request({ owner }, { face, member, signature, args, options }, ms) {
       const all = [...options, option("handle_token", "s", newToken())];
-      const [handle] = await bus.call(owner, { path: ROOT, face, member }, signature, [...args, all]);
+      const [handle] = await bus.call(owner, { path: ROOT, face, member }, signature, [...args, all], ms);
       const path = String(handle);
-      const body = await deadline(answers.of(path), {
+      const answer = answers.of(path);
+      let come: readonly Received[] | undefined;
+      answer.then((body) => {
+        come = body;
+      });
+      const body = await deadline(answer, {
         ms,
         late: async () => {
-          answers.forget(path);
           // Whoever is asked is asked no longer.
           await bus.call(owner, { path, face: REQUEST, member: "Close" }).catch(() => {});
+          // What was answered before that holds: the portal has kept a token by it.
+          if (come) return come;
+          answers.forget(path);
           throw timedOut(`the portal did not answer ${member} within ${ms / 1_000} s`);
         },
       });
@@ -157,30 +164,34 @@ function answerIn([code, results]: readonly Received[]): Answer {
 }
 
 /** The answers to requests, by their paths. */
-interface Answers {
+export interface Answers {
   take(path: string, body: readonly Received[]): void;
   /** It may have come already: the path of a request is known with the answer to the call that made it. */
   of(path: string): Promise<readonly Received[]>;
   forget(path: string): void;
 }
 
-function createAnswers(): Answers {
-  const all = new Map<string, PromiseWithResolvers<readonly Received[]>>();
-  const entry = (path: string) => {
-    const known = all.get(path) ?? Promise.withResolvers<readonly Received[]>();
-    all.set(path, known);
-    return known;
-  };
+/** @param now in milliseconds; it only goes up. */
+export function createAnswers(now = () => performance.now()): Answers {
+  const asked = new Map<string, (body: readonly Received[]) => void>();
+  /** Those that came before. One to a request that was withdrawn stays until it is old: nobody takes it. */
+  const early = new Map<string, { readonly body: readonly Received[]; readonly at: number }>();
   return {
     take(path, body) {
-      if (!all.has(path) && all.size >= MAX_EARLY) return;
-      entry(path).resolve(body);
+      const resolve = asked.get(path);
+      asked.delete(path);
+      if (resolve) return resolve(body);
+      for (const [one, { at }] of early) if (now() - at > EARLY_MS) early.delete(one);
+      if (early.size < MAX_EARLY) early.set(path, { body, at: now() });
     },
     async of(path) {
-      const body = await entry(path).promise;
-      all.delete(path);
-      return body;
+      const known = early.get(path);
+      early.delete(path);
+      if (known) return known.body;
+      const { promise, resolve } = Promise.withResolvers<readonly Received[]>();
+      asked.set(path, resolve);
+      return promise;
     },
-    forget: (path) => void all.delete(path),
+    forget: (path) => void asked.delete(path),
   };
 }

@@ -1,32 +1,32 @@
 /**
  * A session with the portal, for pointer, keys and pictures. A person allows it once; from then on the token that the portal gave restores it.
  *
- * Promise: nobody is asked but by `allow`. Where the token restores nothing, the portal would show its dialog: the request is withdrawn then.
+ * Promises: nobody is asked but by `allow`, as far as the portal's store says that it has the token. A session that was given the token is never
+ * withdrawn before a minute has passed: the portal would lose the token with it, so a late answer is taken.
  */
-import { Failure, messageOf, timedOut, unavailable } from "../../../lib/errors";
-import { isToken } from "../kept-permission";
-import { isRefusal } from "../remote/dbus";
-import type { Received, Sent } from "../remote/dbus-wire";
-import type { OpenRemote, RemoteSession, Stream } from "../remote/session";
+import { deadline } from "../../../lib/deadline";
+import { timedOut, unavailable } from "../../../lib/errors";
+import type { OpenRemote, RemoteSession } from "../remote/session";
 import type { Output } from "../wayland/outputs";
-import { CAST, isKwin, option, type Portal, type PortalOnBus, REMOTE, sessionToken } from "./portal";
+import type { Portal, PortalOnBus } from "./portal";
+import { type Made, start } from "./start";
+import { inTurn, isInStore } from "./token";
 
-/** How long the portal may take for what needs nobody, in milliseconds. */
-const ANSWER_MS = 3_000;
-/** For how long it is not tried again after the portal would have asked, in milliseconds. */
-const AGAIN_MS = 60_000;
-/** `types` of devices: keyboard and pointer. `types` of sources: monitors. `persist_mode`: until it is revoked. */
-const [KEYBOARD_AND_POINTER, MONITORS, UNTIL_REVOKED] = [3, 1, 2];
-/** How far KWin turns the wheel for a notch: it takes the steps of `NotifyPointerAxisDiscrete` for a distance. */
-const KWIN_NOTCH = 15;
+/** How long things may take, in milliseconds. */
+export interface PortalTimes {
+  /** How long the portal may take for what needs nobody, and a call for a session that is being restored. */
+  readonly answerMs: number;
+  /** How long the portal may take for a session that was given the token, from then on. */
+  readonly restoreMs: number;
+  /** For how long it is not tried again where the token restored nothing. */
+  readonly againMs: number;
+}
 
-/** What the bus says of a program that has gone. */
-const GONE = ["ServiceUnknown", "NameHasNoOwner", "NoReply"].map(
-  (name) => `org.freedesktop.DBus.Error.${name}`,
-);
+const TIMES: PortalTimes = { answerMs: 3_000, restoreMs: 60_000, againMs: 60_000 };
 
 const NOT_ALLOWED = "nobody has allowed svc this desktop: run `svc desktop allow` and say yes at its screen";
 const NO_LONGER = `${NOT_ALLOWED} (what was allowed before does not hold any more)`;
+const FORGOTTEN = `${NOT_ALLOWED} (what was allowed before did not hold any more, and is forgotten)`;
 
 /** What is known of the yes of a person. */
 export interface PortalPermission {
@@ -34,6 +34,10 @@ export interface PortalPermission {
   token(): string | null;
   /** @param token null where there is none any more. @param isHeld whether the yes is lost with this process. */
   changed(token: string | null, isHeld: boolean): void;
+  /** Told when a session is given the token, and when the portal has answered: the token is lost with a process that ends in between. */
+  restoring(isOn: boolean): void;
+  /** Told when a person was asked though nobody had allow called. @param isSpent whether the token may be of no use to anybody any more. */
+  unasked(isSpent: boolean): void;
 }
 
 /** A session with the portal. */
@@ -41,12 +45,6 @@ export interface PortalSession extends RemoteSession {
   /** Has the portal ask a person. @param ms for how long. @returns whether the yes is kept beyond this process. @throws `unavailable`, `timeout`. */
   allow(ms: number): Promise<boolean>;
   close(): Promise<void>;
-}
-
-/** One that this process has made. */
-interface Made extends OpenRemote {
-  readonly path: string;
-  readonly portal: Portal;
 }
 
 /** What a session is made of. */
@@ -57,14 +55,135 @@ export interface PortalParts {
   readonly monitors: () => readonly Output[];
   /** The program of the compositor. */
   readonly compositor: string;
+  /** Default: as above. */
+  readonly times?: PortalTimes;
 }
 
 export function createPortalSession(parts: PortalParts): PortalSession {
-  const { onBus, permission, monitors } = parts;
+  const { onBus, permission, monitors, times = TIMES } = parts;
+  const { bus } = onBus;
+  const open = createOpen(parts);
+  /** Whether the token has restored nothing, and until when nothing is tried, by performance.now(). */
+  let hasFailed = false;
+  let waits = 0;
+  const keep = (made: Made, outputs: readonly Output[]) => {
+    hasFailed = false;
+    return open.keep(made, outputs);
+  };
+  /** Sessions are opened one at a time; whatever comes of it. */
+  let opening: Promise<void> | undefined;
+  /** To be called only where none is being opened. @throws what `work` throws. */
+  const begin = (work: () => Promise<void>): Promise<void> => {
+    const begun = work().finally(() => {
+      opening = undefined;
+    });
+    opening = begun.catch(() => {});
+    return begun;
+  };
+
+  /** @returns undefined where the portal asks a person, who has not answered in `ms`. */
+  const startBy = async (portal: Portal, token: string | null, outputs: readonly Output[], ms: number) => {
+    const { gone } = open;
+    if (token === null) return start(parts, { portal, token, outputs, ms, answerMs: times.answerMs, gone });
+    permission.restoring(true);
+    try {
+      return await start(parts, { portal, token, outputs, ms, answerMs: ms, gone });
+    } finally {
+      permission.restoring(false);
+    }
+  };
+  const goesOn = () => notAgain(times.answerMs);
+  const refuse = (): never => {
+    hasFailed = true;
+    waits = performance.now() + times.againMs;
+    throw unavailable(NO_LONGER);
+  };
+  const restore = (token: string, outputs: readonly Output[]) =>
+    // Another process may restore as long as this one, and then close what it withdraws.
+    inTurn(bus, 2 * times.restoreMs, async () => {
+      const portal = await onBus.attach();
+      if (!portal.remembers || (await isInStore(bus, token)) === false) return refuse();
+      const made = await startBy(portal, token, outputs, times.restoreMs);
+      if (made) return keep(made, outputs);
+      permission.unasked((await isInStore(bus, token)) !== true);
+      return refuse();
+    });
+  const use = async (): Promise<OpenRemote> => {
+    // Nobody waits for a person.
+    if (asking && !open.now() && permission.token() === null) throw unavailable(NOT_ALLOWED);
+    const began = performance.now();
+    // Whoever waited as well may have begun the next.
+    while (opening) await deadline(opening, { ms: leftOf(times.answerMs, began), late: goesOn });
+    const outputs = monitors();
+    const token = permission.token();
+    const before = open.now();
+    // Without a token there would be no other session.
+    if (before && (before.layout === layoutOf(outputs) || token === null)) return before.session;
+    if (token === null) throw unavailable(hasFailed ? FORGOTTEN : NOT_ALLOWED);
+    if (hasFailed && performance.now() < waits) throw unavailable(NO_LONGER);
+    const restoring = begin(() => restore(token, outputs));
+    await deadline(restoring, { ms: times.answerMs, late: goesOn });
+    const after = open.now();
+    if (after) return after.session;
+    throw unavailable("the session with the portal has ended");
+  };
+  const ask = async (ms: number): Promise<void> => {
+    const outputs = monitors();
+    await inTurn(bus, ms, async () => {
+      const portal = await onBus.attach();
+      const known = portal.remembers ? permission.token() : null;
+      // Where the token restores the session, nobody is asked. Without it, the dialog may be withdrawn at any time.
+      const token = known !== null && (await isInStore(bus, known)) !== false ? known : null;
+      const most = token === null ? ms : Math.max(ms, times.restoreMs);
+      const made = await startBy(portal, token, outputs, most);
+      if (!made) throw notWithin(ms);
+      await keep(made, outputs);
+      if (permission.token() === null && open.now()) permission.changed(null, true);
+    });
+  };
+  const allow = async (ms: number): Promise<boolean> => {
+    const late = (): never => {
+      throw notWithin(ms);
+    };
+    const began = performance.now();
+    // What is being restored may need nobody; where a person is asked for it, that is the dialog.
+    while (opening) await deadline(opening, { ms: leftOf(ms, began), late });
+    if (!open.now()) {
+      const left = leftOf(ms, began);
+      const asked = begin(() => ask(left));
+      await deadline(asked, { ms: left, late });
+    }
+    return permission.token() !== null;
+  };
+  let asking: Promise<boolean> | undefined;
+  return {
+    who: "the portal",
+    use,
+    allow(ms) {
+      asking ??= allow(ms).finally(() => {
+        asking = undefined;
+      });
+      return asking;
+    },
+    endListeners: open.endListeners,
+    close: open.close,
+  };
+}
+
+/** The session that is open. */
+interface Open extends Pick<PortalSession, "endListeners" | "close"> {
+  /** With the monitors that it was made for; undefined where there is none. */
+  now(): { readonly layout: string; readonly session: Made } | undefined;
+  /** Takes it in place of the one before. */
+  keep(made: Made, outputs: readonly Output[]): Promise<void>;
+  /** The portal does not know the session at `path` any more. */
+  gone(path: string): void;
+}
+
+function createOpen({ onBus, permission }: Pick<PortalParts, "onBus" | "permission">): Open {
   const endListeners: PortalSession["endListeners"] = new Set();
-  let opened: { readonly layout: string; readonly session: Made } | undefined;
-  /** Until when nothing is tried, by performance.now(). */
-  let waits: number | undefined;
+  let opened: ReturnType<Open["now"]>;
+  let isClosed = false;
   const ended = () => {
     if (!opened) return;
     opened = undefined;
@@ -80,191 +199,33 @@ export function createPortalSession(parts: PortalParts): PortalSession {
     if (path === opened?.session.path) ended();
   };
   onBus.closedListeners.add(gone);
-  const keep = async (made: Made, layout: string) => {
-    await leave();
-    opened = { layout, session: made };
-  };
-
-  /** @throws as `start`; `unavailable` where the token restores nothing, and for a while after that. */
-  const restore = async (token: string, outputs: readonly Output[]): Promise<Made> => {
-    if (waits !== undefined && performance.now() < waits) throw unavailable(NO_LONGER);
-    const begin = () => start(parts, { token, outputs, ms: ANSWER_MS, gone });
-    // Another process of svc may be using the token just now: it is nobody's for that moment.
-    const made = (await begin()) ?? (await begin());
-    if (made) return made;
-    waits = performance.now() + AGAIN_MS;
-    throw unavailable(NO_LONGER);
-  };
-  const use = async (): Promise<OpenRemote> => {
-    const outputs = monitors();
-    const layout = layoutOf(outputs);
-    const token = permission.token();
-    // Without a token there would be no other session.
-    if (opened && (opened.layout === layout || token === null)) return opened.session;
-    if (token === null) throw unavailable(NOT_ALLOWED);
-    const made = await restore(token, outputs);
-    await keep(made, layout);
-    return made;
-  };
-  let last: Promise<unknown> = Promise.resolve();
-  const useInTurn = () => {
-    const using = last.then(use);
-    last = using.catch(() => {});
-    return using;
-  };
-  const ask = async (ms: number): Promise<boolean> => {
-    if (opened) return permission.token() !== null;
-    const outputs = monitors();
-    // Where the token restores the session, nobody is asked.
-    const made = await start(parts, { token: permission.token(), outputs, ms, gone });
-    if (!made) throw timedOut(`nobody has allowed it within ${ms / 1_000} s`);
-    waits = undefined;
-    await keep(made, layoutOf(outputs));
-    if (permission.token() === null) permission.changed(null, true);
-    return permission.token() !== null;
-  };
-  let asking: Promise<boolean> | undefined;
   return {
-    who: "the portal",
-    use: useInTurn,
-    allow(ms) {
-      asking ??= ask(ms).finally(() => {
-        asking = undefined;
-      });
-      return asking;
-    },
     endListeners,
-    close: leave,
+    now: () => opened,
+    async keep(made, outputs) {
+      await leave();
+      // It came too late.
+      if (isClosed) return onBus.closeSession(made.portal, made.path);
+      opened = { layout: layoutOf(outputs), session: made };
+    },
+    gone,
+    async close() {
+      isClosed = true;
+      await leave();
+    },
   };
 }
 
 const layoutOf = (outputs: readonly Output[]) =>
   JSON.stringify(outputs.map(({ name, region, scale }) => [name, region, scale]));
 
-/** Whether the portal has gone, or does not know the session: it was started anew. */
-const isGone = (error: unknown) =>
-  GONE.some((name) => isRefusal(error, name)) || messageOf(error).startsWith("Invalid session");
-
-const isLate = (error: unknown) => error instanceof Failure && error.code === "timeout";
-
-/** How a session is started. */
-interface Start {
-  /** What restores it; null where there is nothing. */
-  readonly token: string | null;
-  readonly outputs: readonly Output[];
-  /** For how long the last step may go on, in milliseconds. */
-  readonly ms: number;
-  /** Called when the portal does not know the session any more, with its path. */
-  readonly gone: (path: string) => void;
+/** @throws what says that a session is still being restored after `ms` milliseconds. */
+function notAgain(ms: number): never {
+  const within = `within ${ms / 1_000} s`;
+  throw timedOut(`the portal has not let svc in again ${within}: it goes on, so try again in a moment`);
 }
 
-/** @returns undefined where the portal still waits for a person. @throws `unavailable` where it refuses, or there is none. */
-async function start(
-  { onBus, permission, compositor }: PortalParts,
-  { token, outputs, ms, gone }: Start,
-): Promise<Made | undefined> {
-  const portal = await onBus.attach();
-  const ask = async (
-    face: string,
-    member: string,
-    args: readonly string[],
-    options: readonly Sent[],
-    most = ANSWER_MS,
-  ) => {
-    const signature = `${"o".repeat(Math.min(args.length, 1))}${"s".repeat(Math.max(args.length - 1, 0))}a{sv}`;
-    const answer = await onBus.request(portal, { face, member, signature, args, options }, most);
-    if ("results" in answer) return answer.results;
-    if (answer.refusal === "refused") throw unavailable(`the portal refused ${member}`);
-    if (member === "Start") permission.changed(null, false);
-    throw unavailable("the person at the screen did not allow svc this desktop");
-  };
-  const created = await ask(REMOTE, "CreateSession", [], [sessionToken()]);
-  const path = String(created.get("session_handle") ?? "");
-  try {
-    const kept = portal.remembers ? [option("persist_mode", "u", UNTIL_REVOKED)] : [];
-    const restored = portal.remembers && token !== null ? [option("restore_token", "s", token)] : [];
-    const types = option("types", "u", KEYBOARD_AND_POINTER);
-    await ask(REMOTE, "SelectDevices", [path], [types, ...kept, ...restored]);
-    if (portal.cursorMode !== undefined) {
-      const cursor = option("cursor_mode", "u", portal.cursorMode);
-      const sources = [option("types", "u", MONITORS), option("multiple", "b", outputs.length > 1), cursor];
-      await ask(CAST, "SelectSources", [path], sources);
-    }
-    const results = await ask(REMOTE, "Start", [path, ""], [], ms).catch((error: unknown) => {
-      if (isLate(error)) return undefined;
-      throw error;
-    });
-    if (!results) {
-      await onBus.closeSession(portal, path);
-      return undefined;
-    }
-    const next = results.get("restore_token");
-    if (typeof next === "string" && isToken(next)) permission.changed(next, false);
-    else if (token !== null) permission.changed(null, true);
-    return madeOf(onBus, portal, { path, results, outputs, compositor, gone });
-  } catch (error) {
-    await onBus.closeSession(portal, path);
-    throw error;
-  }
-}
+const notWithin = (ms: number) => timedOut(`nobody has allowed it within ${ms / 1_000} s`);
 
-/** What is known of a session that has been started. */
-interface Started extends Pick<Start, "outputs" | "gone">, Pick<PortalParts, "compositor"> {
-  readonly path: string;
-  readonly results: ReadonlyMap<Received, Received>;
-}
-
-function madeOf(onBus: PortalOnBus, portal: Portal, started: Started): Made {
-  const { path, results, outputs, compositor, gone } = started;
-  const nodes = nodesOf(results.get("streams"), outputs);
-  const streams = new Map<string, Stream>(
-    [...nodes].map(([name, node]) => [name, { node: Promise.resolve(node) }]),
-  );
-  const notch = isKwin(compositor) ? KWIN_NOTCH : 1;
-  const tell = async (member: string, signature: string, ...values: readonly Sent[]) => {
-    try {
-      await onBus.tell(portal, member, `oa{sv}${signature}`, [path, [], ...values]);
-    } catch (error) {
-      if (isGone(error)) gone(path);
-      throw error;
-    }
-  };
-  return {
-    ...{ path, portal, streams },
-    castProblem: streams.size > 0 ? undefined : "whoever allowed it shares no monitor",
-    // The portal has devices of its own, which are there as long as it is.
-    wake: async () => {},
-    point: ({ name }, x, y) => tell("NotifyPointerMotionAbsolute", "udd", nodes.get(name) ?? 0, x, y),
-    button: (code, isDown) => tell("NotifyPointerButton", "iu", code, Number(isDown)),
-    turn: (axis, steps) => tell("NotifyPointerAxisDiscrete", "ui", axis, steps * notch),
-    keysym: (keysym, isDown) => tell("NotifyKeyboardKeysym", "iu", keysym, Number(isDown)),
-    async pipewire() {
-      try {
-        return await onBus.pipewire(portal, path);
-      } catch (error) {
-        if (isGone(error)) gone(path);
-        throw unavailable(`the portal opens no connection to PipeWire: ${messageOf(error)}`);
-      }
-    },
-  };
-}
-
-/** The nodes of PipeWire by the names of their monitors: a stream says where its monitor is, and how large. */
-function nodesOf(streams: Received | undefined, outputs: readonly Output[]): ReadonlyMap<string, number> {
-  const all = (Array.isArray(streams) ? streams : []).flatMap((one: Received) => {
-    if (!Array.isArray(one) || !(one[1] instanceof Map)) return [];
-    return [{ node: Number(one[0]), at: pairIn(one[1].get("position")) }];
-  });
-  const nodes = new Map<string, number>();
-  for (const { name, region } of outputs) {
-    const found = all.find(({ at }) => at?.[0] === region.x1 && at[1] === region.y1);
-    // One that does not say where it is can only be that of the only monitor.
-    const only = outputs.length === 1 && all.length === 1 && all[0]?.at === undefined ? all[0] : undefined;
-    const its = found ?? only;
-    if (its) nodes.set(name, its.node);
-  }
-  return nodes;
-}
-
-const pairIn = (value: Received | undefined): readonly [number, number] | undefined =>
-  Array.isArray(value) && value.length === 2 ? [Number(value[0]), Number(value[1])] : undefined;
+/** How many of `ms` milliseconds are left. @param began by performance.now(). */
+const leftOf = (ms: number, began: number) => Math.max(1, began + ms - performance.now());

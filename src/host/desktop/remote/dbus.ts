@@ -34,12 +34,18 @@ export interface Method {
 
 /** A connection to the session bus. */
 export interface SessionBus {
-  /** What the method answers. @param to the name of a program on the bus. @throws `unavailable` with what it says, `timeout`. */
+  /**
+   * What the method answers.
+   *
+   * @param to the name of a program on the bus. @param ms how long the answer may take, where that is more than usual.
+   * @throws `unavailable` with what it says, `timeout`.
+   */
   call(
     to: string,
     method: Method,
     signature?: string,
     values?: readonly Sent[],
+    ms?: number,
   ): Promise<readonly Received[]>;
   /**
    * The descriptor that the method answers with, which is the caller's to close from then on.
@@ -162,18 +168,19 @@ function createCalls(send: (bytes: Buffer) => void): Calls {
   let serials = 0;
   let ended: string | undefined;
   return {
-    async ask(isForDescriptor, [to, method, signature = "", values = []]) {
+    async ask(isForDescriptor, [to, method, signature = "", values = [], most = 0]) {
       if (ended !== undefined) throw unavailable(ended);
       const serial = ++serials;
       const asked = Promise.withResolvers<BusMessage>();
       asked.promise.catch(() => {});
       waiting.set(serial, { ...asked, isForDescriptor });
       send(callMessage(serial, to, method, signature, values));
+      const ms = Math.max(ANSWER_MS, most);
       return deadline(asked.promise, {
-        ms: ANSWER_MS,
+        ms,
         late: () => {
           waiting.delete(serial);
-          throw timedOut(`${to} did not answer ${method.member} within ${ANSWER_MS / 1_000} s`);
+          throw timedOut(`${to} did not answer ${method.member} within ${ms / 1_000} s`);
         },
       });
     },

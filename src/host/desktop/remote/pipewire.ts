@@ -97,7 +97,10 @@ export function openPipeWire(descriptor?: number): PipeWire {
   const library = load(descriptor);
   library.pw_init(null, null);
   const loop = library.pw_loop_new(null);
-  if (!loop) throw unavailable("PipeWire gives no loop");
+  if (!loop) {
+    if (descriptor !== undefined) closeSync(descriptor);
+    throw unavailable("PipeWire gives no loop");
+  }
   const control = pointerAt(loop, LOOP_CONTROL);
   const [functions, data] = [pointerAt(control, INTERFACE.funcs), pointerAt(control, INTERFACE.data)];
   const method = <A extends readonly ("ptr" | "i32")[]>(offset: number, args: A) =>
@@ -133,6 +136,7 @@ export function openPipeWire(descriptor?: number): PipeWire {
   };
   let timer: Timer | undefined;
   if (!context || !core) {
+    if (!context && descriptor !== undefined) closeSync(descriptor);
     end();
     throw unavailable("no pictures: PipeWire does not run in this session");
   }

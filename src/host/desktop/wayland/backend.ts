@@ -8,6 +8,7 @@ import type { Backend, BackendEvents } from "../backend";
 import { CAPTURE_PROTOCOLS } from "./capture";
 import { CLIPBOARD_PROTOCOLS, createClipboard } from "./clipboard";
 import type { WaylandConnection } from "./connection";
+import { openFrames } from "./frames";
 import { createKeyboard } from "./keyboard";
 import { createOutputs } from "./outputs";
 import { createPointer } from "./pointer";
@@ -58,6 +59,8 @@ export async function createWaylandBackend(
   const { follow, ...clipboard } = createClipboard(connection, seat, owns, clipboardListeners);
   const { lift: liftButtons, ...pointer } = createPointer(connection, outputs, seat);
   const { lift: liftKeys, ...keyboard } = createKeyboard(connection, seat);
+  // Bound once: the compositor keeps what is bound for as long as the connection.
+  const frames = once(async () => openFrames(connection));
   const sway = openSway(connection.pid, process.env);
   const liftAll = async () => {
     await liftKeys();
@@ -73,7 +76,7 @@ export async function createWaylandBackend(
         ...(otherWay === undefined ? [] : [`portal (${otherWay})`]),
       ],
     }),
-    ...createScreen(connection, outputs),
+    ...createScreen(connection, outputs, frames),
     ...pointer,
     ...keyboard,
     ...(sway ? createSwayWindows(sway) : createToplevels(connection, seat)),
@@ -83,7 +86,8 @@ export async function createWaylandBackend(
     liftAll,
     watch(events) {
       follow();
-      return watchWayland({ connection, outputs, pointer: pointer.pointer, clipboardListeners }, events);
+      const parts = { connection, outputs, frames, pointer: pointer.pointer, clipboardListeners };
+      return watchWayland(parts, events);
     },
     async close() {
       // The devices go with the connection.

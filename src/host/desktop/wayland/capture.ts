@@ -95,7 +95,7 @@ async function openSession(
   let form: Form | undefined;
   /** Ends whatever is waited for. */
   let stop = () => {};
-  await connection.wait<void>("the size of the screen", (resolve, reject) => {
+  const listen = (resolve: () => void, reject: (error: Error) => void) => {
     stop = () => reject(none());
     object.on({
       buffer_size(width, height) {
@@ -113,7 +113,14 @@ async function openSession(
       },
       stopped: () => stop(),
     });
-  });
+  };
+  try {
+    await connection.wait<void>("the size of the screen", listen);
+  } catch (error) {
+    // Nobody else has it: the compositor would keep one for each try.
+    object.ask("destroy");
+    throw error;
+  }
   return {
     next(buffers, ms) {
       if (!form) throw unavailable("the Wayland compositor offers no memory for pictures of the screen");

@@ -7,9 +7,8 @@ import type { Backend, Picture } from "../backend";
 import { type Region, sizeOf } from "../geometry";
 import { blit, shownSize } from "./blit";
 import type { WaylandConnection } from "./connection";
-import { openFrames } from "./frames";
 import { boundsOf, type Output, type Outputs } from "./outputs";
-import type { OutputPicture } from "./picture-buffer";
+import type { FrameTaker, OutputPicture } from "./picture-buffer";
 
 /** The outputs. @throws `no_screen` where none is on. */
 export function outputsOn({ compositor }: WaylandConnection, outputs: Outputs): readonly Output[] {
@@ -19,13 +18,15 @@ export function outputsOn({ compositor }: WaylandConnection, outputs: Outputs): 
   return all;
 }
 
+/** @param frames what makes takers of pictures. @throws `unavailable` where there are no pictures. */
 export function createScreen(
   connection: WaylandConnection,
   outputs: Outputs,
+  frames: () => Promise<() => FrameTaker>,
 ): Pick<Backend, "desktop" | "monitors" | "capture"> {
-  const frames = once(async () => openFrames(connection)());
+  const own = once(async () => (await frames())());
   const capture = async (wanted: Region): Promise<Picture> => {
-    const taker = await frames();
+    const taker = await own();
     const parts: Part[] = [];
     for (const output of outputsOn(connection, outputs)) {
       const shared = common(wanted, output.region);

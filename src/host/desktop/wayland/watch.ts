@@ -8,7 +8,6 @@ import type { Rect } from "../screen/child/frame";
 import type { Watch, WatchEvents } from "../screen/child/watch";
 import { blit, type Canvas, shownSize } from "./blit";
 import type { WaylandConnection } from "./connection";
-import { openFrames } from "./frames";
 import { boundsOf, type Output, type Outputs } from "./outputs";
 import type { FrameTaker, OutputPicture } from "./picture-buffer";
 import { moved, outputsOn, scaled } from "./screen";
@@ -17,6 +16,8 @@ import { moved, outputsOn, scaled } from "./screen";
 interface WatchParts {
   readonly connection: WaylandConnection;
   readonly outputs: Outputs;
+  /** What makes takers of pictures. @throws `unavailable` where there are no pictures. */
+  readonly frames: () => Promise<() => FrameTaker>;
   readonly pointer: Backend["pointer"];
   /** Each is called when the clipboard may have another text. */
   readonly clipboardListeners: Set<() => void>;
@@ -36,7 +37,7 @@ interface WatchedOutput {
 /** Never has a shape of the pointer: a compositor does not tell it, and viewers show their own. */
 export async function watchWayland(parts: WatchParts, events: WatchEvents): Promise<Watch> {
   const { connection, outputs, clipboardListeners } = parts;
-  const newTaker = openFrames(connection);
+  const newTaker = await parts.frames();
   const all = outputsOn(connection, outputs);
   const bounds = boundsOf(all);
   const first = await Promise.all(all.map((output) => scaleOf(newTaker(), output)));
@@ -125,9 +126,12 @@ function keepAwake(connection: WaylandConnection): () => void {
 
 /** How many pixels of an output are one unit of the pointer. */
 async function scaleOf(taker: FrameTaker, output: Output): Promise<number> {
-  const picture = await taker.take(output, undefined, false);
-  taker.close();
-  return shownSize(picture, turnOf(output, picture)).width / sizeOf(output.region).width;
+  try {
+    const picture = await taker.take(output, undefined, false);
+    return shownSize(picture, turnOf(output, picture)).width / sizeOf(output.region).width;
+  } finally {
+    taker.close();
+  }
 }
 
 const canvasOf = ({ width, height }: Rect): Canvas => ({

@@ -1,8 +1,9 @@
 """A portal of a test's own (org.freedesktop.portal.RemoteDesktop and ScreenCast), as xdg-desktop-portal and Plasma have it.
 
 Its argument is JSON: `folder`, in which `person` says what whoever sits at the screen does (yes, no, nobody), `tokens` has the tokens
-that restore a session, a line each, and `log` gets what happens, a JSON list a line; `version` of RemoteDesktop; `modes` of the
-pointer, none for no ScreenCast; `mutter`, the address of a bus on which Mutter does what a session may.
+that restore a session, a line each, `delay` says how many milliseconds a session takes to start, and `log` gets what happens, a JSON list
+a line; `version` of RemoteDesktop; `modes` of the pointer, none for no ScreenCast; `store`, whether there is the permission store that the
+tokens are in; `mutter`, the address of a bus on which Mutter does what a session may.
 """
 
 import json
@@ -17,6 +18,7 @@ asked = json.loads(sys.argv[1])
 FOLDER = asked["folder"]
 VERSION = asked.get("version", 2)
 MODES = asked.get("modes", 7)
+STORE = "org.freedesktop.impl.portal.PermissionStore"
 ROOT = "/org/freedesktop/portal/desktop"
 REMOTE, CAST = "org.freedesktop.portal.RemoteDesktop", "org.freedesktop.portal.ScreenCast"
 FACES = """<node>
@@ -37,6 +39,9 @@ FACES = """<node>
 </interface>
 <interface name="org.freedesktop.portal.Request"><method name="Close"/></interface>
 <interface name="org.freedesktop.portal.Session"><method name="Close"/></interface>
+<interface name="org.freedesktop.impl.portal.PermissionStore">
+<method name="Lookup"><arg name="table" type="s" direction="in"/><arg name="id" type="s" direction="in"/><arg name="permissions" type="a{sas}" direction="out"/><arg name="data" type="v" direction="out"/></method>
+</interface>
 </node>"""
 faces = {face.name: face for face in Gio.DBusNodeInfo.new_for_xml(FACES).interfaces}
 bus = Gio.bus_get_sync(Gio.BusType.SESSION, None)
@@ -89,6 +94,9 @@ class Request:
     def withdrawn(self):
         say("withdrawn", self.name)
         forget(self.path)
+
+    def is_withdrawn(self):
+        return self.path not in registered
 
     def answer(self, code, results):
         body = GLib.Variant("(ua{sv})", (code, results))
@@ -160,6 +168,17 @@ def create(sender, options):
     return path
 
 
+def vanished(_bus, sender):
+    """A program has gone: what it asked for is withdrawn, and its sessions end."""
+    mark = f"/{sender[1:].replace('.', '_')}/"
+    for path in [path for path in registered if mark in path]:
+        say("gone")
+        forget(path)
+        session = sessions.pop(path, None)
+        if session and session["started"] and session["mutter"]:
+            session["mutter"].stop()
+
+
 def start(session, request):
     restored = session["token"] is not None
     say("restored" if restored else "asked", session["persist"])
@@ -170,22 +189,28 @@ def start(session, request):
         request.answer(1, {})
         return
     results = {"devices": GLib.Variant("u", 3)}
-    if session["persist"] == 2 and VERSION >= 2:
-        token = session["token"] or str(uuid.uuid4())
-        keep([*read("tokens").split(), token])
-        results["restore_token"] = GLib.Variant("s", token)
+    delay = int(read("delay").strip() or 0)
 
     def started(node):
+        if request.is_withdrawn():
+            return False
         session["started"] = True
+        if session["persist"] == 2 and VERSION >= 2:
+            token = session["token"] or str(uuid.uuid4())
+            keep([*read("tokens").split(), token])
+            results["restore_token"] = GLib.Variant("s", token)
         if session["sources"]:
             place = {"position": GLib.Variant("(ii)", (0, 0)), "size": GLib.Variant("(ii)", (1280, 800))}
             results["streams"] = GLib.Variant("a(ua{sv})", [(node, place)])
         request.answer(0, results)
+        if delay:
+            say("started")
+        return False
 
     if session["mutter"]:
         session["mutter"].start(started)
     else:
-        started(42)
+        GLib.timeout_add(delay, started, 42) if delay else started(42)
 
 
 def call(_bus, sender, _path, _face, method, parameters, invocation):
@@ -216,6 +241,7 @@ def call(_bus, sender, _path, _face, method, parameters, invocation):
     handle = GLib.Variant("(o)", (request.path,))
     if method == "CreateSession":
         session = create(sender, values[-1])
+        Gio.bus_watch_name_on_connection(bus, sender, Gio.BusNameWatcherFlags.NONE, None, vanished)
         invocation.return_value(handle)
         request.answer(0, {"session_handle": GLib.Variant("s", session)})
     elif method == "SelectDevices":
@@ -249,6 +275,19 @@ for face in [REMOTE, CAST] if MODES else [REMOTE]:
         continue
     bus.register_object(ROOT, faces[face], call, prop, None)
 Gio.bus_own_name_on_connection(bus, "org.freedesktop.portal.Desktop", Gio.BusNameOwnerFlags.NONE, None, None)
+
+
+def look_up(_bus, _sender, _path, _face, _method, values, invocation):
+    table, token = values.unpack()
+    if table == "remote-desktop" and token in read("tokens").split():
+        invocation.return_value(GLib.Variant("(a{sas}v)", ({"": ["yes"]}, GLib.Variant("y", 0))))
+    else:
+        invocation.return_dbus_error("org.freedesktop.portal.Error.NotFound", f"No entry for {token}")
+
+
+if asked.get("store", True):
+    bus.register_object("/org/freedesktop/impl/portal/PermissionStore", faces[STORE], look_up, None, None)
+    Gio.bus_own_name_on_connection(bus, STORE, Gio.BusNameOwnerFlags.NONE, None, None)
 
 
 def control(_bus, _sender, _path, _face, _method, _values, invocation):

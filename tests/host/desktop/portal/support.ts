@@ -15,6 +15,8 @@ export interface PortalOptions {
   readonly version?: number;
   /** `AvailableCursorModes`; 0 for no ScreenCast. */
   readonly modes?: number;
+  /** Whether there is the store that the tokens are in. */
+  readonly store?: boolean;
   /** The address of the bus on which Mutter does what a session may. */
   readonly mutter?: string;
 }
@@ -55,6 +57,8 @@ export function portalFiles(folder: string) {
   return {
     /** What whoever sits at the screen does when asked. */
     person: (does: "yes" | "no" | "nobody") => write("person", does),
+    /** How long a session takes to start from now on, in milliseconds. */
+    delay: (ms: number) => write("delay", `${ms}`),
     /** The tokens that restore a session. */
     tokens: () => read("tokens").split("\n").filter(Boolean),
     /** A person takes back what was allowed. */

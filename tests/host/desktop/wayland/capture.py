@@ -1,6 +1,7 @@
 """A Wayland compositor that gives pictures by ext-image-copy-capture alone, of one output.
 
-Its arguments: the path of its socket, and how the output is turned (wl_output.transform). A picture has 4 by 2 pixels, which are numbered row
+Its arguments: the path of its socket, how the output is turned (wl_output.transform), and "stops" where it ends each session before it says
+the size of its pictures; it prints a line for each that is destroyed then. A picture has 4 by 2 pixels, which are numbered row
 by row; a line on stdin changes the screen: the numbers are 100 more from then on. What a client must not do ends the connection.
 """
 
@@ -11,6 +12,7 @@ import struct
 import sys
 
 PATH, TURNED = sys.argv[1], int(sys.argv[2])
+STOPS = "stops" in sys.argv[3:]
 WIDTH, HEIGHT, XRGB, RGB565 = 4, 2, 1, 0x36314752
 GLOBALS = ["wl_shm", "wl_output", "ext_output_image_capture_source_manager_v1", "ext_image_copy_capture_manager_v1"]
 
@@ -99,6 +101,9 @@ class Client:
         assert self.objects[source] == "source" and options == 0
         session = self.make("session", body)
         self.sessions[session] = {"frame": None, "first": True, "changed": False}
+        if STOPS:
+            self.send(session, 5)
+            return
         self.send(session, 1, RGB565)
         self.send(session, 1, XRGB)
         self.send(session, 0, WIDTH, HEIGHT)
@@ -112,6 +117,8 @@ class Client:
 
     def session_1(self, target, _body):
         del self.sessions[target]
+        if STOPS:
+            print("destroyed", flush=True)
 
     def frame_0(self, target, _body):
         session = self.frames.pop(target)["session"]

@@ -9,23 +9,29 @@ import { temporaryFolder, testWith } from "../../../support";
 const PYTHON = "/usr/bin/python3";
 const test = testWith(PYTHON);
 
-/** A desktop of 4 by 2 pixels. @param turned how (`wl_output.transform`). */
-async function startDesktop(turned = 0) {
+/** A desktop of 4 by 2 pixels. @param turned how (`wl_output.transform`). @param more arguments of the compositor. */
+async function startDesktop(turned = 0, ...more: readonly string[]) {
   const stack = new AsyncDisposableStack();
   const path = join(stack.use(temporaryFolder()).path, "wayland-0");
-  const child = Bun.spawn([PYTHON, join(import.meta.dir, "capture.py"), path, `${turned}`], {
+  const child = Bun.spawn([PYTHON, join(import.meta.dir, "capture.py"), path, `${turned}`, ...more], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   stack.defer(async () => {
     child.kill();
     await child.exited;
   });
-  await child.stdout.getReader().read();
+  const said = child.stdout.getReader();
+  await said.read();
   const connection = await connectWayland({ WAYLAND_DISPLAY: path }, () => {});
   const backend = await createWaylandBackend(connection, { clipboard() {} });
   stack.defer(() => backend.close());
   return {
     ...{ connection, backend },
+    /** Resolves when the compositor prints this. */
+    async says(words: string) {
+      for (let text = ""; !text.includes(words); )
+        text += new TextDecoder().decode((await said.read()).value);
+    },
     change() {
       child.stdin.write("\n");
       child.stdin.flush();
@@ -84,4 +90,29 @@ test("who watches is told of each change, and what has changed", async () => {
   expect(await watch.grab(false)).toEqual([{ x: 1, y: 0, width: 2, height: 1 }]);
   expect([...watch.pixels]).toEqual([0, 101, 102, 3, 4, 5, 6, 7]);
   watch.close();
+});
+
+test("a session that ends before it says how large its pictures are is not left in the compositor", async () => {
+  await using desktop = await startDesktop(0, "stops");
+  const { backend, says } = desktop;
+  await expect(backend.capture(region(0, 0, 4, 2))).rejects.toThrow("gave no picture");
+  await says("destroyed");
+});
+
+test("who watches for the second time binds nothing anew", async () => {
+  await using desktop = await startDesktop();
+  const { backend, connection } = desktop;
+  const bound: string[] = [];
+  const { bind } = connection;
+  const counted: typeof bind = (name, also) => {
+    bound.push(name);
+    return bind(name, also);
+  };
+  Object.assign(connection, { bind: counted });
+  const events = { damaged() {}, cursor() {}, clipboard() {}, over() {} };
+  for (let nth = 0; nth < 2; nth++) (await backend.watch(events)).close();
+  expect(bound.filter((name) => name.startsWith("ext_image") || name === "wl_shm")).toEqual([
+    "wl_shm",
+    "ext_image_copy_capture_manager_v1",
+  ]);
 });

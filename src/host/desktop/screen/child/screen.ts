@@ -90,6 +90,9 @@ export async function openScreen(
   const grabs = new Grabs(state);
   const follower = new PointerFollower(state, grabs);
 
+  /** Whether the first view is there; why it ended before it was. */
+  let isUp = false;
+  let early: string | undefined;
   const start = () => {
     let isOver = false;
     const events: WatchEvents = {
@@ -104,7 +107,8 @@ export async function openScreen(
       over(reason) {
         if (isOver || state.isClosed) return;
         isOver = true;
-        void replace(reason);
+        if (isUp) void replace(reason);
+        else early = reason;
       },
     };
     return openView(watch, events, videos);
@@ -129,6 +133,8 @@ export async function openScreen(
     }
   };
   let view: ScreenView = await start();
+  isUp = true;
+  if (early !== undefined) void replace(early);
 
   return {
     get frame() {
@@ -169,11 +175,20 @@ function closeView({ watch, video }: ScreenView): void {
 async function openView(start: StartWatch, events: WatchEvents, videos?: VideoSource): Promise<ScreenView> {
   const watch = await start(events);
   const { width, height } = watch;
-  const frame = createFrame(width, height);
-  const view = { watch, frame, encoder: createEncoder(frame), video: createVideo(frame, videos) };
-  await watch.grab(true);
-  frame.update(watch.pixels, [{ x: 0, y: 0, width, height }]);
-  return view;
+  let video: Video | undefined;
+  try {
+    const frame = createFrame(width, height);
+    video = createVideo(frame, videos);
+    const view = { watch, frame, encoder: createEncoder(frame), video };
+    await watch.grab(true);
+    frame.update(watch.pixels, [{ x: 0, y: 0, width, height }]);
+    return view;
+  } catch (error) {
+    // Nobody else has it.
+    video?.close();
+    watch.close();
+    throw error;
+  }
 }
 
 function pointOn({ corner, scale, width, height }: Watch, x: number, y: number): Point {
