@@ -245,7 +245,6 @@ describe.each(QUEUES.map((queue) => [queue.what, queue] as const))("the queue of
 const NO_QUEUES: Readonly<Record<string, string>> = {
   "src/host/audit/scans.ts": "one scan answers all who ask before it begins",
   "src/host/desktop/gnome/session.ts": "the desktop calls one after the other already",
-  "src/host/desktop/portal/session.ts": "the desktop calls one after the other already",
   "src/host/desktop/record/deeds.ts": "the keys of the one person whose doing is recorded",
   "src/host/desktop/screen/black-box/notice.ts": "one recording at a time begins and ends",
   "src/host/desktop/worker-child.ts": "the parent sends one call at a time",

@@ -200,10 +200,10 @@ export function startChild<M extends object, E extends object = object>(
       deadlineMs &&
       setTimeout(async () => {
         waiting.delete(id);
-        const within = `${what} did not answer within ${deadlineMs / 1_000} s`;
-        if (isSpared()) return answer.reject(timedOut(within));
+        const seconds = deadlineMs / 1_000;
+        if (isSpared()) return answer.reject(timedOut(`${what} did not answer within ${seconds} s`));
         await kill();
-        answer.reject(timedOut(`${within}, and was killed`));
+        answer.reject(timedOut(`${what} did not answer within ${seconds} s, and was killed`));
       }, deadlineMs);
     try {
       child.send({ id, method, args } satisfies Call);
