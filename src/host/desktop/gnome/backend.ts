@@ -4,19 +4,13 @@
  *
  * GNOME lists and places its windows for no other program: that fails, and says so.
  */
-import { unavailable } from "../../../lib/errors";
-import { once } from "../../../lib/once";
 import type { Backend, BackendEvents } from "../backend";
+import { createRemoteBackend } from "../remote/backend";
 import { openSessionBus, type SessionBus } from "../remote/dbus";
-import { createRemoteKeyboard } from "../remote/keyboard";
-import { openPipeWire } from "../remote/pipewire";
-import { createRemotePointer } from "../remote/pointer";
-import { createRemoteScreen, pictureProblem } from "../remote/screen";
-import { watchRemote } from "../remote/watch";
+import { pictureProblem } from "../remote/screen";
 import type { WaylandConnection } from "../wayland/connection";
 import { createOutputs } from "../wayland/outputs";
 import { outputsOn } from "../wayland/screen";
-import { openSeat } from "../wayland/seat";
 import { createGnomeClipboard } from "./clipboard";
 import { createGnomeSession, MUTTER } from "./session";
 
@@ -47,12 +41,6 @@ export async function findMutter(
 /** What GNOME does for no program but its own (`org.gnome.Shell.Introspect`). */
 const NO_WINDOWS = "windows (GNOME lists, focuses and places them for its own programs alone)";
 
-const noWindows = (): never => {
-  throw unavailable(
-    "GNOME lists, focuses and places windows for its own programs alone: what programs show is found by name (svc help elements)",
-  );
-};
-
 /** @param connection that to Mutter, as a Wayland client. */
 export async function createGnomeBackend(
   connection: WaylandConnection,
@@ -60,47 +48,24 @@ export async function createGnomeBackend(
   { clipboard: owns }: Pick<BackendEvents, "clipboard">,
 ): Promise<Backend> {
   const outputs = await createOutputs(connection);
-  const list = () => outputsOn(connection, outputs);
-  const seat = once(() => openSeat(connection));
-  const session = await createGnomeSession(bus, owner, list);
-  const screen = createRemoteScreen(session, list, openPipeWire);
-  const clipboardListeners = new Set<() => void>();
-  const { follow, ...clipboard } = createGnomeClipboard(session, owns, clipboardListeners);
-  const { lift: liftKeys, ...keyboard } = createRemoteKeyboard(session, connection, seat, "in use");
-  const { lift: liftButtons, ...pointer } = createRemotePointer({
-    ...{ session, seat, outputs: list, settled: connection.roundTrip, seen: screen.pointer },
+  const session = await createGnomeSession(bus, owner, () => outputsOn(connection, outputs));
+  const desktop = createRemoteBackend({
+    connection,
+    bus,
+    session,
+    outputs,
+    lookedUp: "in use",
+    clipboard: (_seat, listeners) => createGnomeClipboard(session, owns, listeners),
+    noWindows:
+      "GNOME lists, focuses and places windows for its own programs alone: what programs show is found by name (svc help elements)",
   });
   return {
+    ...desktop,
     async session() {
       const { castProblem } = await session.use();
-      const pictures = castProblem ?? (await pictureProblem(screen));
+      const pictures = castProblem ?? (await pictureProblem(desktop));
       const lacks = [...(pictures === undefined ? [] : [`pictures (${pictures})`]), NO_WINDOWS];
       return { system: "wayland", name: connection.compositor, way: "Mutter's remote desktop", lacks };
-    },
-    desktop: screen.desktop,
-    monitors: screen.monitors,
-    capture: screen.capture,
-    ...pointer,
-    ...keyboard,
-    ...clipboard,
-    windows: async () => noWindows(),
-    focus: async () => noWindows(),
-    place: async () => noWindows(),
-    request: async () => noWindows(),
-    keysDown: async () => null,
-    async liftAll() {
-      await liftKeys();
-      await liftButtons();
-    },
-    watch(events) {
-      follow();
-      return watchRemote({ screen, outputs, pointer: pointer.pointer, clipboardListeners }, events);
-    },
-    async close() {
-      screen.close();
-      await session.close();
-      bus.close();
-      connection.close();
     },
   };
 }

@@ -1,13 +1,11 @@
 /**
  * The keys and the pointer of a viewer of the live screen on macOS and Windows, through what acts for runs there.
  */
-import type { Backend, Button, Direction } from "../backend";
+import type { Backend } from "../backend";
 import { keyOfKeysym } from "../keys";
 import type { Devices } from "../screen/child/input";
+import { changeButtons } from "../strokes";
 
-/** RFB's buttons by their bits (RFC 6143, section 7.5.5). */
-const BUTTONS: readonly Button[] = ["left", "middle", "right"];
-const WHEEL: readonly Direction[] = ["up", "down", "left", "right"];
 const MODIFIERS = new Set(["shift", "ctrl", "alt", "win"]);
 
 type Acts = Pick<Backend, "strike" | "type" | "click" | "scroll" | "move">;
@@ -33,13 +31,10 @@ export function createViewerInput({ strike, type, click, scroll, move }: Acts): 
     },
     async point(at, buttons, before) {
       await move(at);
-      for (const [nth, button] of BUTTONS.entries()) {
-        if (((buttons ^ before) >> nth) & 1)
-          await click({}, button, (buttons >> nth) & 1 ? "press" : "release");
-      }
-      for (const [nth, direction] of WHEEL.entries()) {
-        if (((buttons & ~before) >> (nth + BUTTONS.length)) & 1) await scroll({}, direction, 1);
-      }
+      await changeButtons(buttons, before, {
+        press: async (button, isDown) => void (await click({}, button, isDown ? "press" : "release")),
+        turn: async (direction, steps) => void (await scroll({}, direction, steps)),
+      });
     },
   };
 }

@@ -4,19 +4,14 @@
  *
  * The portal lists and places no windows: that fails, and says so.
  */
-import { messageOf, unavailable } from "../../../lib/errors";
-import { once } from "../../../lib/once";
+import { messageOf } from "../../../lib/errors";
 import type { Backend, BackendEvents } from "../backend";
-import { createRemoteKeyboard } from "../remote/keyboard";
-import { openPipeWire } from "../remote/pipewire";
-import { createRemotePointer } from "../remote/pointer";
-import { createRemoteScreen, pictureProblem } from "../remote/screen";
-import { watchRemote } from "../remote/watch";
+import { createRemoteBackend } from "../remote/backend";
+import { pictureProblem } from "../remote/screen";
 import { CLIPBOARD_PROTOCOLS, createClipboard } from "../wayland/clipboard";
 import type { WaylandConnection } from "../wayland/connection";
 import { boundsOf, createOutputs, type Output } from "../wayland/outputs";
 import { outputsOn } from "../wayland/screen";
-import { openSeat } from "../wayland/seat";
 import { isKwin, openPortal, type PortalOnBus } from "./portal";
 import { createPortalSession, type PortalPermission, type PortalSession } from "./session";
 
@@ -45,12 +40,6 @@ export function shownBy(compositor: string, monitors: readonly Output[]): readon
 
 const NO_WINDOWS = "windows (the portal lists, focuses and places none)";
 
-const noWindows = (): never => {
-  throw unavailable(
-    "the portal lists, focuses and places no windows: what programs show is found by name (svc help elements)",
-  );
-};
-
 /** @param connection that to the compositor, as a Wayland client. */
 export async function createPortalBackend(
   connection: WaylandConnection,
@@ -60,50 +49,31 @@ export async function createPortalBackend(
 ): Promise<Backend> {
   const outputs = await createOutputs(connection);
   const { compositor } = connection;
-  const monitors = () => outputsOn(connection, outputs);
-  const list = () => shownBy(compositor, monitors());
-  const seat = once(() => openSeat(connection));
-  const session = createPortalSession({ onBus, permission, monitors: list, compositor });
-  const screen = createRemoteScreen(session, list, openPipeWire);
-  const clipboardListeners = new Set<() => void>();
-  const { follow, ...clipboard } = createClipboard(connection, seat, owns, clipboardListeners);
-  const lookedUp = isKwin(compositor) ? "first" : "in use";
-  const { lift: liftKeys, ...keyboard } = createRemoteKeyboard(session, connection, seat, lookedUp);
-  const { lift: liftButtons, ...pointer } = createRemotePointer({
-    ...{ session, seat, outputs: list, settled: connection.roundTrip, seen: screen.pointer },
+  const shown = { ...outputs, list: () => shownBy(compositor, outputs.list()) };
+  const session = createPortalSession({
+    onBus,
+    permission,
+    monitors: () => outputsOn(connection, shown),
+    compositor,
+  });
+  const desktop = createRemoteBackend({
+    connection,
+    bus: onBus.bus,
+    session,
+    outputs: shown,
+    lookedUp: isKwin(compositor) ? "first" : "in use",
+    clipboard: (seat, listeners) => createClipboard(connection, seat, owns, listeners),
+    noWindows:
+      "the portal lists, focuses and places no windows: what programs show is found by name (svc help elements)",
   });
   return {
+    ...desktop,
     session: async () => ({
       ...{ system: "wayland", name: compositor, way: "the portal" },
-      lacks: [...(await notAllowed(session, screen)), ...noClipboard(connection), NO_WINDOWS],
+      lacks: [...(await notAllowed(session, desktop)), ...noClipboard(connection), NO_WINDOWS],
     }),
     allow: session.allow,
-    desktop: screen.desktop,
-    monitors: async () => monitors().map(({ region }) => region),
-    capture: screen.capture,
-    ...pointer,
-    ...keyboard,
-    ...clipboard,
-    windows: async () => noWindows(),
-    focus: async () => noWindows(),
-    place: async () => noWindows(),
-    request: async () => noWindows(),
-    keysDown: async () => null,
-    async liftAll() {
-      await liftKeys();
-      await liftButtons();
-    },
-    watch(events) {
-      follow();
-      const shown = { ...outputs, list: () => shownBy(compositor, outputs.list()) };
-      return watchRemote({ screen, outputs: shown, pointer: pointer.pointer, clipboardListeners }, events);
-    },
-    async close() {
-      screen.close();
-      await session.close();
-      onBus.bus.close();
-      connection.close();
-    },
+    monitors: async () => outputsOn(connection, outputs).map(({ region }) => region),
   };
 }
 

@@ -2,33 +2,18 @@
  * The pointer of a session on the bus.
  */
 import { badInput, unavailable } from "../../../lib/errors";
-import type { Backend, Button, Direction, Target } from "../backend";
+import type { Button } from "../backend";
 import { assertOn, type Point } from "../geometry";
-import type { Output } from "../wayland/outputs";
-import { boundsOf } from "../wayland/outputs";
+import { AXES, BUTTON_CODES, type Pointer, pointerOf } from "../strokes";
+import { boundsOf, type Output } from "../wayland/outputs";
 import type { Seat } from "../wayland/seat";
 import { oncePerSession, type RemoteSession } from "./session";
 
-/** `linux/input-event-codes.h`: BTN_LEFT, BTN_MIDDLE, BTN_RIGHT. */
-const BUTTONS: Record<Button, number> = { left: 0x110, right: 0x111, middle: 0x112 };
-/** The buttons of an RFB viewer by their bits (RFC 6143, section 7.5.5); after them, the wheel. */
-const RFB_BUTTONS: readonly Button[] = ["left", "middle", "right"];
-const RFB_WHEEL: readonly Direction[] = ["up", "down", "left", "right"];
 /** For how long pictures may still show the pointer where it was before, in milliseconds. */
 const BEHIND_MS = 500;
-/** The axis of a wheel, and which way it goes. */
-const AXES: Record<Direction, readonly [axis: 0 | 1, way: 1 | -1]> = {
-  ...{ up: [0, -1], down: [0, 1], left: [1, -1], right: [1, 1] },
-};
-
-/** The pointer. */
-export type RemotePointer = Pick<Backend, "pointer" | "move" | "click" | "scroll" | "point"> & {
-  /** Releases all buttons that are down. */
-  lift(): Promise<void>;
-};
 
 /** What the pointer needs of the desktop. */
-interface PointerParts {
+interface RemotePointerParts {
   readonly session: RemoteSession;
   readonly seat: () => Promise<Seat>;
   readonly outputs: () => readonly Output[];
@@ -38,7 +23,7 @@ interface PointerParts {
   readonly seen: () => Promise<Point | undefined>;
 }
 
-export function createRemotePointer(parts: PointerParts): RemotePointer {
+export function createRemotePointer(parts: RemotePointerParts): Pointer {
   const { session, outputs } = parts;
   const down = new Set<Button>();
   /** Where it was put last, and when, by performance.now(). */
@@ -81,55 +66,21 @@ export function createRemotePointer(parts: PointerParts): RemotePointer {
     last = at;
     putAt = performance.now();
   };
-  const go = async ({ x, y }: Target) => {
-    if (x === undefined && y === undefined) return;
-    if (x !== undefined && y !== undefined) return goTo({ x, y });
-    const now = await pointer();
-    await goTo({ x: x ?? now.x, y: y ?? now.y });
-  };
-  const press = async (button: Button, isDown: boolean) => {
-    // Mutter refuses a release of a button that is up.
-    if (!isDown && !down.has(button)) return;
-    await (await use()).button(BUTTONS[button], isDown);
-    if (isDown) down.add(button);
-    else down.delete(button);
-  };
-  const turn = async (direction: Direction, steps: number) => {
-    const [axis, way] = AXES[direction];
-    if (steps !== 0) await (await use()).turn(axis, way * steps);
-  };
-  const settledAt = async () => {
-    await parts.settled();
-    return last ?? pointer();
-  };
-  return {
+  return pointerOf({
     pointer,
-    async move(target) {
-      await go(target);
-      return settledAt();
+    goTo,
+    down,
+    async press(button, isDown) {
+      // Mutter refuses a release of a button that is up.
+      if (isDown || down.has(button)) await (await use()).button(BUTTON_CODES[button], isDown);
     },
-    async click(target, button, stroke) {
-      await go(target);
-      if (stroke !== "release") await press(button, true);
-      if (stroke !== "press") await press(button, false);
-      return settledAt();
+    async turn(direction, steps) {
+      const [axis, way] = AXES[direction];
+      if (steps !== 0) await (await use()).turn(axis, way * steps);
     },
-    async scroll(target, direction, steps) {
-      await go(target);
-      await turn(direction, steps);
-      return settledAt();
+    async settled() {
+      await parts.settled();
+      return last ?? pointer();
     },
-    async point(at, buttons, before) {
-      await goTo(at);
-      for (const [nth, button] of RFB_BUTTONS.entries()) {
-        if (((buttons ^ before) >> nth) & 1) await press(button, ((buttons >> nth) & 1) === 1);
-      }
-      for (const [nth, direction] of RFB_WHEEL.entries()) {
-        if (((buttons & ~before) >> (nth + RFB_BUTTONS.length)) & 1) await turn(direction, 1);
-      }
-    },
-    async lift() {
-      for (const button of [...down]) await press(button, false);
-    },
-  };
+  });
 }

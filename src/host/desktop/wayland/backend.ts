@@ -11,7 +11,7 @@ import type { WaylandConnection } from "./connection";
 import { openFrames } from "./frames";
 import { createKeyboard } from "./keyboard";
 import { createOutputs } from "./outputs";
-import { createPointer } from "./pointer";
+import { createWaylandPointer } from "./pointer";
 import { createScreen } from "./screen";
 import { openSeat } from "./seat";
 import { openSway } from "./sway-ipc";
@@ -57,7 +57,7 @@ export async function createWaylandBackend(
   const seat = once(() => openSeat(connection));
   const clipboardListeners = new Set<() => void>();
   const { follow, ...clipboard } = createClipboard(connection, seat, owns, clipboardListeners);
-  const { lift: liftButtons, ...pointer } = createPointer(connection, outputs, seat);
+  const { lift: liftButtons, ...pointer } = createWaylandPointer(connection, outputs, seat);
   const { lift: liftKeys, ...keyboard } = createKeyboard(connection, seat);
   // Bound once: the compositor keeps what is bound for as long as the connection.
   const frames = once(async () => openFrames(connection));
