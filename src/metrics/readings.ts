@@ -6,11 +6,12 @@ import Counter from "prom-client/lib/counter";
 import Gauge from "prom-client/lib/gauge";
 import type Registry from "prom-client/lib/registry";
 import { commit, version } from "../version";
+import { type Connection, DESK, type DeskSources } from "./desk-readings";
 import { HOST, type HostSources } from "./host-readings";
 import { processReadings } from "./process";
 
 /** The slice of the service that is read. No reading may cost a query over a whole log. */
-export interface MetricSources extends HostSources {
+export interface MetricSources extends HostSources, DeskSources {
   rest(): Promise<{
     readonly server: {
       uptimeSeconds(): number;
@@ -29,43 +30,9 @@ export interface MetricSources extends HostSources {
   events(): { counts(): ReadonlyMap<string, number> };
   spanCounts(): { readonly sent: number; readonly dropped: number } | undefined;
   eventStreams(): Promise<{ count(): number }>;
-  foundLogs(): Promise<ReadonlyMap<string, { readonly state: string }>>;
-  hub(): { links(): ReadonlyArray<{ readonly linked: boolean }> } | null;
-  oddNow(): {
-    readonly odd: number;
-    readonly alike: number;
-    readonly unknown: number;
-    readonly longest_s: number;
-  } | null;
   hostLink(): Promise<{ readonly desk: string; readonly state: string; readonly dials: number } | null>;
   natsHost(): Promise<Connection | null>;
-  natsDesk(): {
-    state(): Connection | null;
-    readonly presence?: { counts(): { readonly up: number; readonly gone: number } } | undefined;
-  } | null;
-  existingPlans(): Promise<{
-    readonly ledger: {
-      plans(which: { readonly open: true }): ReadonlyArray<{ readonly seq: number; readonly state: string }>;
-      counts(seq: number): Readonly<Partial<Record<string, number>>>;
-    };
-  } | null>;
-  driftFound(): ReadonlyMap<string, { readonly hosts: ReadonlyArray<{ readonly state: string }> }>;
   tokens(): Promise<{ list(): ReadonlyArray<{ readonly name: string; readonly expires: string | null }> }>;
-  standbyNow(): Promise<{
-    readonly taken_over: object | null;
-    readonly standbys: ReadonlyArray<{ readonly name: string; readonly silent_s: number }>;
-    readonly following: {
-      readonly desk: string;
-      readonly silent_s: number | null;
-      readonly taken_over: string | null;
-    } | null;
-  } | null>;
-}
-
-/** To a NATS server. */
-interface Connection {
-  readonly state: string;
-  readonly attempts: number;
 }
 
 interface RunTotals {
@@ -95,9 +62,6 @@ export interface Reading {
 
 /** The most tokens with a metric each. */
 const MAX_TOKENS = 100;
-
-/** What a desk finds about an audit log: also those of no log, so that an alert ends. */
-const LOG_STATES = ["unknown", "ok", "late", "silent", "shrank", "forked", "key_changed", "restored"];
 
 const SERVICE: readonly Reading[] = [
   {
@@ -183,71 +147,6 @@ const SERVICE: readonly Reading[] = [
     },
   },
   {
-    name: "service_witness_logs",
-    help: "Audit logs of hosts that have joined this desk, by what it finds about them; absent elsewhere",
-    labels: ["state"],
-    async read(service) {
-      const found = [...(await service.foundLogs()).values()];
-      const states = found.length > 0 ? LOG_STATES : [];
-      return states.map((state) => ({
-        labels: { state },
-        value: found.filter((one) => one.state === state).length,
-      }));
-    },
-  },
-  {
-    name: "service_standby_silent_seconds",
-    help: "Seconds since a standby has asked this desk (role standby), or since the desk that this host follows has answered (role desk); where it has not, since the server here started",
-    labels: ["role", "name"],
-    async read(service) {
-      const { standbys = [], following } = (await service.standbyNow()) ?? {};
-      const desk = following?.taken_over === null ? [following] : [];
-      return [
-        ...standbys.map(({ name, silent_s: value }) => ({ labels: { role: "standby", name }, value })),
-        ...desk.map(({ desk: name, silent_s: value }) => ({ labels: { role: "desk", name }, value })),
-      ].flatMap(({ labels, value }) => (value === null ? [] : { labels, value }));
-    },
-  },
-  {
-    name: "service_desk_taken_over",
-    help: "1 where a standby has taken this desk over, so that it sends nothing to hosts, else 0; NaN on a host that has nothing to do with standbys",
-    async read(service) {
-      const now = await service.standbyNow();
-      if (!now) return Number.NaN;
-      return now.taken_over ? 1 : 0;
-    },
-  },
-  {
-    name: "service_hub_links",
-    help: "Hosts that are linked to this desk, and that were since its server started; absent without --hub",
-    labels: ["state"],
-    read(service) {
-      const links = service.hub()?.links();
-      if (!links) return [];
-      const linked = links.filter((one) => one.linked).length;
-      return [
-        { labels: { state: "linked" }, value: linked },
-        { labels: { state: "gone" }, value: links.length - linked },
-      ];
-    },
-  },
-  {
-    name: "service_odd_hosts",
-    help: "Hosts of --odd-on whose screens stand out for --odd-after (odd), are as the others, or could not be compared (unknown); absent without",
-    labels: ["state"],
-    read(service) {
-      const { odd, alike, unknown } = service.oddNow() ?? {};
-      return Object.entries({ odd, alike, unknown }).flatMap(([state, value]) =>
-        value === undefined ? [] : { labels: { state }, value },
-      );
-    },
-  },
-  {
-    name: "service_odd_longest_seconds",
-    help: "For how long the screen of a host has stood out by now, the longest of those of service_odd_hosts; NaN without --odd-on",
-    read: (service) => service.oddNow()?.longest_s ?? Number.NaN,
-  },
-  {
     name: "service_desk_link_up",
     help: "1 while this host has its link to the desk, else 0; absent where it keeps none",
     labels: ["desk"],
@@ -282,53 +181,6 @@ const SERVICE: readonly Reading[] = [
     read: (service) => ofNats(service, ({ attempts }) => attempts),
   },
   {
-    name: "service_nats_hosts",
-    help: "Hosts that this desk hears over NATS, and those that it heard before; absent where it has no NATS server",
-    labels: ["state"],
-    read(service) {
-      const counts = service.natsDesk()?.presence?.counts();
-      return Object.entries(counts ?? {}).map(([state, value]) => ({ labels: { state }, value }));
-    },
-  },
-  {
-    name: "service_plans",
-    help: "Plans that were applied and are not over, by state; absent where no plan was made",
-    labels: ["state"],
-    async read(service) {
-      const open = (await service.existingPlans())?.ledger.plans({ open: true });
-      const states = open ? ["running", "paused"] : [];
-      return states.map((state) => ({
-        labels: { state },
-        value: open?.filter((plan) => plan.state === state).length ?? 0,
-      }));
-    },
-  },
-  {
-    name: "service_plan_targets",
-    help: "Hosts of the plans that are not over, by state; absent without such a plan",
-    labels: ["state"],
-    async read(service) {
-      const ledger = (await service.existingPlans())?.ledger;
-      const sums = new Map<string, number>();
-      for (const { seq } of ledger?.plans({ open: true }) ?? []) {
-        for (const [state, hosts = 0] of Object.entries(ledger?.counts(seq) ?? {})) {
-          sums.set(state, (sums.get(state) ?? 0) + hosts);
-        }
-      }
-      return Array.from(sums, ([state, value]) => ({ labels: { state }, value }));
-    },
-  },
-  {
-    name: "service_fleet_drift",
-    help: "Hosts that differ from the state of that name which was applied to them last (svc fleet); absent before the first look, which a server has each hour",
-    labels: ["state"],
-    read: (service) =>
-      Array.from(service.driftFound(), ([state, { hosts }]) => ({
-        labels: { state },
-        value: hosts.filter((one) => one.state === "drift").length,
-      })),
-  },
-  {
     name: "service_build_info",
     help: "Always 1; the labels name the build",
     labels: ["version", "commit", "platform", "arch"],
@@ -358,7 +210,12 @@ async function ofDeskLink(
 
 /** Adds all of them to `registry`. */
 export function addReadings(registry: Registry, service: MetricSources): void {
-  for (const { name, help, type, labels = [], read } of [...processReadings(), ...SERVICE, ...HOST]) {
+  for (const { name, help, type, labels = [], read } of [
+    ...processReadings(),
+    ...SERVICE,
+    ...DESK,
+    ...HOST,
+  ]) {
     const samples = async (): Promise<readonly Sample[]> => {
       try {
         const value = await read(service);

@@ -1,36 +1,29 @@
 /**
- * The routes of signing in (OpenID Connect): for browsers, for command lines, and for the provider itself.
+ * The routes of signing in (OpenID Connect): for browsers, and for the provider itself.
  */
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
 import { between, field, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { isSession, SCOPE } from "../../core/rights";
+import { isSession } from "../../core/rights";
 import { badInput, conflict, notFound, unavailable } from "../../lib/errors";
 import { isLoopback } from "../../lib/loopback";
 import { endedCookies, flowCookies, flowIn, sessionCookies } from "../oidc/cookies";
 import { handOver, redirect, refusal } from "../oidc/pages";
 import type { SignIn, Waits } from "../oidc/sign-in";
-
-interface Uses {
-  signIn(): Promise<SignIn | null>;
-}
+import {
+  beginDevice,
+  completeDevice,
+  leftOut,
+  PROOF,
+  redeem,
+  requireSignIn,
+  type Uses,
+} from "./oidc-terminal";
 
 interface PageUses extends Uses {
   rest(): Promise<{ readonly server: { readonly tls: boolean } | null }>;
 }
-
-/** @throws `not_found` where nobody can sign in. */
-async function requireSignIn(service: Uses): Promise<SignIn> {
-  const signIn = await service.signIn();
-  if (!signIn) throw notFound("nobody can sign in here: svc was started without --oidc");
-  return signIn;
-}
-
-const leftOut = {
-  cli: "`svc login` signs in from a command line",
-  script: "a person signs in, no script",
-};
 
 const forProvider = { cli: "the provider sends it", script: "the provider sends it" };
 
@@ -93,9 +86,6 @@ const showResource = operation({
 });
 
 const PORT = v.pipe(between(1, 65_535), v.integer());
-/** Of 32 bytes in base64url, as RFC 7636 has verifiers and their digests; states may be as long. */
-const PROOF = v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{43,128}$/, "43 to 128 letters, digits, - and _"));
-
 /** Who waits for the end of a sign-in, as the query says; undefined for nobody. @throws `bad_input`. */
 function waitsFor({ port, challenge, state, page }: v.InferOutput<typeof BEGIN>): Waits | undefined {
   const given = [port, challenge, state].filter((one) => one !== undefined).length;
@@ -209,96 +199,6 @@ const beginPage = operation({
     for (const cookie of sessionCookies(origin, token, id, lifeS))
       response.headers.append("set-cookie", cookie);
     return response;
-  },
-});
-
-/** A session that a command line gets. */
-const SESSION = v.object({
-  token: secret(v.string()),
-  name: v.string(),
-  scopes: v.array(SCOPE),
-  /** When it ends if it is not used, and however much it is used, ISO 8601. */
-  expires: v.string(),
-  until: v.string(),
-});
-
-export const redeem = operation({
-  name: "oidc.redeem",
-  summary: "Hand a session to the command line whose browser has signed in",
-  scope: "any",
-  changes: "announces",
-  http: { method: "POST", path: "/oidc/token", public: "signed", ownHost: true, repeatable: true },
-  leftOut,
-  input: v.strictObject({
-    code: field(secret(PROOF), "The code that came to its address"),
-    verifier: field(secret(PROOF), "What the command line proves itself with"),
-  }),
-  output: SESSION,
-  run: async (service: Uses, { code, verifier }, { announce }) =>
-    sessionOf(await (await requireSignIn(service)).redeem(code, verifier, announce)),
-});
-
-type Session = v.InferInput<typeof SESSION>;
-
-const sessionOf = ({
-  token,
-  name,
-  scopes,
-  expires,
-  until,
-}: Omit<Session, "scopes"> & { readonly scopes: readonly string[] }): Session => ({
-  ...{ token, name, expires, until },
-  scopes: v.parse(v.array(SCOPE), scopes),
-});
-
-export const beginDevice = operation({
-  name: "oidc.device",
-  summary: "Begin a sign-in that a person ends on another device (RFC 8628)",
-  scope: "any",
-  acts: true,
-  http: { method: "POST", path: "/oidc/device", public: "signed", ownHost: true, repeatable: true },
-  leftOut,
-  input: NO_INPUT,
-  output: v.object({
-    user_code: v.string(),
-    verification_uri: v.string(),
-    verification_uri_complete: v.nullable(v.string()),
-    /** In seconds. */
-    expires_in: v.number(),
-    interval: v.number(),
-    /** For `POST /oidc/device/token`. */
-    handle: secret(v.string()),
-  }),
-  async run(service: Uses, _input, { request }) {
-    const begun = await (await requireSignIn(service)).beginDevice(request?.clientKey ?? "unknown");
-    return {
-      user_code: begun.userCode,
-      verification_uri: begun.address,
-      verification_uri_complete: begun.addressWithCode,
-      expires_in: begun.expiresS,
-      interval: begun.intervalS,
-      handle: begun.handle,
-    };
-  },
-});
-
-export const completeDevice = operation({
-  name: "oidc.device_token",
-  summary: "Hand a session to the command line, once the person has signed in on another device",
-  scope: "any",
-  changes: "announces",
-  http: { method: "POST", path: "/oidc/device/token", public: "signed", ownHost: true, repeatable: true },
-  leftOut,
-  input: v.strictObject({
-    handle: field(secret(v.pipe(v.string(), v.maxLength(8_192))), "As POST /oidc/device has it"),
-  }),
-  /** `session`: null while the person has not signed in; then `slower` asks to wait five seconds longer from now on. */
-  output: v.object({ session: v.nullable(SESSION), slower: v.boolean() }),
-  async run(service: Uses, { handle }, { announce, request }) {
-    const signIn = await requireSignIn(service);
-    const answer = await signIn.completeDevice(handle, request?.clientKey ?? "unknown", announce);
-    if (answer === "pending" || answer === "slower") return { session: null, slower: answer === "slower" };
-    return { session: sessionOf(answer), slower: false };
   },
 });
 
