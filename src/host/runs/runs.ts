@@ -3,15 +3,15 @@
  *
  * Promise: each run ends, at its deadline at the latest. What is kept is bounded and holds no secret.
  */
-import type * as v from "valibot";
 import type { Publish } from "../../core/events";
 import { type Outcome, RUN_ENDINGS, type RunStatus } from "../../core/run";
-import { atMost } from "../../lib/at-most";
 import { resolvesWithin } from "../../lib/deadline";
 import { busy, cancelled, conflict, notFound, timedOut } from "../../lib/errors";
-import { firstToGo, isWithinShare, shortage } from "../../lib/quota";
+import { firstToGo, shortage } from "../../lib/quota";
 import type { AttachedReport } from "./attached-run";
-import { runEnded, runLog, runStarted, runStep } from "./events";
+import { runEnded, runLog, runStarted } from "./events";
+import { HeldResults } from "./held-results";
+import { RefusedStarts } from "./refused-starts";
 import {
   type Entry,
   holderOf,
@@ -19,24 +19,18 @@ import {
   newState,
   type RunKeeper,
   type StartField,
-  sourceOf,
   toView,
 } from "./run-entry";
+import { stepsOf } from "./run-steps";
 import { RUN_SOURCES, type RunState, type RunView } from "./types";
 
 /** How many runs are active at once; those of a named token leave some to others. */
 const ACTIVE = { what: "active runs", most: 256, times: 1 };
 
-/** What the results of active runs may take in all, in bytes; those of one named token half of it. */
-const MAX_HELD_BYTES = 256 * 1024 * 1024;
-
 /** How many ended runs are kept, and as many that only read, shared by those who began them, and the most that is kept of each: outcomes, and their size in bytes. */
 const MAX_KEPT_RUNS = 100;
 
 const MAX_KEPT_BYTES = 64 * 1_024;
-
-/** How many sources are known whose last run failed before it began. */
-const MAX_REFUSED = 1_000;
 
 /** How long runs may go on while the process stops, in milliseconds. Together they stay within the 10 s of the server. */
 const GRACE_MS = 8_000;
@@ -44,9 +38,6 @@ const LAST_MS = 1_500;
 
 /** The most lines that are kept of what a run logs. */
 const MAX_LOG = 200;
-
-/** The time between two events about the actions of a run at least, in milliseconds. */
-const STEP_MS = 100;
 
 /** A run that is about to begin. */
 interface RunStart extends Pick<RunState, StartField>, Partial<Pick<RunState, "trace_id">> {
@@ -91,10 +82,8 @@ export class Runs {
   );
   /** Ended runs, oldest first. */
   private readonly ended: Entry[] = [];
-  /** By what started them: the last run that failed before it began, and how often in a row. */
-  private readonly refused = new Map<string, { state: RunState; times: number }>();
-  /** The bytes of results of active runs, by share. */
-  private readonly held = new Map<string | null, number>();
+  private readonly refused = new RefusedStarts();
+  private readonly held = new HeldResults();
   private stopping = false;
 
   /**
@@ -115,7 +104,7 @@ export class Runs {
     const shares = this.active().map((one) => one.share);
     const full = shortage(ACTIVE, shares, share);
     if (full !== undefined) throw busy(full);
-    this.refused.delete(sourceOf(begun));
+    this.refused.forget(begun);
     const id = begun.run_id;
     const started = performance.now();
     const control = new AbortController();
@@ -136,14 +125,10 @@ export class Runs {
     entry.keeper = this.attachTo(toView(entry), isRead, cancel);
     if (!entry.keeper) this.keep(entry);
     this.publish(runStarted, toView(entry));
-    const step = this.stepsOf(entry);
+    const step = stepsOf(entry, this.publish);
     const tell = () => entry.keeper?.report({ run: toView(entry) });
     const late = () => control.abort(timedOut(`the run's deadline of ${timeout_s} s has passed`));
     let held = 0;
-    const holdMore = (bytes: number) => {
-      held += bytes;
-      this.holdMore(share, bytes);
-    };
     const deadline = setTimeout(late, timeout_s * 1_000);
     return {
       /** Aborted, with a `Failure` as its reason, when the run is cancelled or its deadline passes. */
@@ -181,10 +166,8 @@ export class Runs {
       },
       /** Counts `bytes` of results until the run ends. @returns false, and counts nothing, when there is no room for them. */
       hold: (bytes: number): boolean => {
-        const free = this.held.values().reduce((rest, one) => rest - one, MAX_HELD_BYTES);
-        const own = share === null ? 0 : (this.held.get(share) ?? 0);
-        if (!isWithinShare(own, bytes, free, 1)) return false;
-        holdMore(bytes);
+        if (!this.held.hold(share, bytes)) return false;
+        held += bytes;
         return true;
       },
       /** Keeps the outcome of one of its actions; it must hold no secret. */
@@ -195,7 +178,7 @@ export class Runs {
       end: (status: RunStatus, error_text: string | null): void => {
         clearTimeout(deadline);
         step.end();
-        holdMore(-held);
+        this.held.release(share, held);
         entry.holder = undefined;
         const finished_at = new Date().toISOString();
         const duration_seconds = Math.round(performance.now() - started) / 1_000;
@@ -263,12 +246,6 @@ export class Runs {
     };
   }
 
-  private holdMore(share: string | null, bytes: number): void {
-    const all = (this.held.get(share) ?? 0) + bytes;
-    if (all > 0) this.held.set(share, all);
-    else this.held.delete(share);
-  }
-
   /**
    * Records a run that failed before it began. It leaves no audit row, so what fails again and again is one run, whose error
    * says how often.
@@ -276,47 +253,18 @@ export class Runs {
    * @returns that run.
    */
   refuse(begun: Pick<RunState, StartField>, error: string): RunState {
-    const source = sourceOf(begun);
-    const at = new Date().toISOString();
-    const before = this.refused.get(source);
-    const times = (before?.times ?? 0) + 1;
-    const error_text = times === 1 ? error : `${error} (${times} starts in a row failed)`;
-    const end = { status: "error", error_text, finished_at: at, duration_seconds: 0 } as const;
-    const state: RunState = { ...(before?.state ?? { ...begun, started_at: at }), ...end };
-    this.refused.delete(source);
-    this.refused.set(source, { state, times });
-    const [oldest] = this.refused.keys();
-    if (this.refused.size > MAX_REFUSED && oldest !== undefined) this.refused.delete(oldest);
+    const { state, times } = this.refused.add(begun, error);
     const entry: Entry = this.entries.get(state.run_id) ?? {
       ...{ state, share: begun.token, isRead: false, bytesLeft: 0, outcomes: [], log: [] },
       ...{ control: new AbortController(), done: Promise.resolve() },
     };
     entry.state = state;
-    if (!before) {
+    if (times === 1) {
       this.ended.push(entry);
       this.entries.set(state.run_id, entry);
     }
     this.noteEnd(entry);
     return state;
-  }
-
-  /** Publishes how far a run is, every {@link STEP_MS} at most. */
-  private stepsOf(entry: Entry) {
-    let done = 0;
-    let outcome: v.InferInput<typeof runStep.data>["outcome"] = null;
-    const { call, end } = atMost(STEP_MS, () => {
-      const { run_id, status, waiting_for } = toView(entry);
-      this.publish(runStep, { run_id, status, waiting_for, done, outcome });
-    });
-    return {
-      changed: call,
-      did({ command, ok, duration_ms }: Outcome) {
-        done += 1;
-        outcome = { command, ok, duration_ms };
-        call();
-      },
-      end,
-    };
   }
 
   private noteEnd(entry: Entry): void {
