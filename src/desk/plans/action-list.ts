@@ -15,7 +15,7 @@ import { typed } from "../../client/remote-call";
 import { NEEDS, PERMISSIONS, type Scope } from "../../core/rights";
 import { printable } from "../../lib/sanitize";
 import type { Delivery, DeliveryStatus } from "../../wire/job/delivery";
-import type { Broadcast } from "../fleet/operations/fleet";
+import type { Broadcast } from "../fleet/operations/broadcast-input";
 
 /** How many requests it takes: which commands there are, and the run. */
 const REQUESTS = 2;

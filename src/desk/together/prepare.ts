@@ -43,7 +43,7 @@ interface BlockExecutor {
   /** A function that replaces each text and number of `values` in a text by `***`, and gives no more than its first `most` characters. */
   masker(values: unknown): (text: string, most: number) => string;
   /** @throws a `forbidden` failure when the caller may not use all of the commands. */
-  permit(commands: readonly string[], grant: Grant, who?: string, secrets?: readonly string[]): void;
+  permit(commands: readonly string[], grant: Grant, secrets?: readonly string[]): void;
   needsOf: Awaited<ReturnType<BroadcastUses["executor"]>>["needsOf"];
   permitElsewhere(actions: unknown, grant: Grant): Promise<void>;
 }
@@ -128,7 +128,7 @@ async function prepareBlock(
     }
     const { variables, sets, secrets, described, ...checked } = await executor.check(part.actions);
     const commands = [...new Set([...checked.commands, ...CARRIES])];
-    executor.permit(commands, grant, undefined, secrets);
+    executor.permit(commands, grant, secrets);
     await executor.permitElsewhere(part.actions, grant);
     parts.push({ ...part, commands, secrets, described, uses: variables.used, sets });
   }

@@ -130,7 +130,7 @@ export class Checker {
   }
 
   /** @throws a `forbidden` failure that names the commands and secrets that a caller with this grant may not use. */
-  permit(names: readonly string[], grant: Grant, who?: string, secrets: readonly string[] = []): void {
+  permit(names: readonly string[], grant: Grant, secrets: readonly string[] = [], who?: string): void {
     const refused = this.missing(names, grant, secrets);
     if (refused.length > 0) throw forbidden(beyond(grant, refused.join(", "), who));
   }

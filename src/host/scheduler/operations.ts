@@ -24,7 +24,7 @@ interface Uses {
       readonly commands: readonly string[];
       readonly secrets: readonly string[];
     }>;
-    permit(commands: readonly string[], grant: Grant, who: string, secrets: readonly string[]): void;
+    permit(commands: readonly string[], grant: Grant, secrets: readonly string[], who: string): void;
   }>;
 }
 
@@ -161,7 +161,7 @@ async function problemWith(service: Uses, script: string, caller: Caller): Promi
       if (error instanceof Failure && error.code === "forbidden") return { commands: [], secrets: [] };
       throw error;
     });
-    executor.permit(commands, caller.grant, "this job", secrets);
+    executor.permit(commands, caller.grant, secrets, "this job");
     return null;
   } catch (error) {
     if (error instanceof Failure) return error.message;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import * as v from "valibot";
-import { BROADCAST } from "../../../src/desk/fleet/operations/fleet";
+import { BROADCAST } from "../../../src/desk/fleet/operations/broadcast-input";
 import { matchingHosts, selectHosts, selectHostsNow } from "../../../src/desk/fleet/selection";
 import { gaps } from "../../support";
 import { host } from "./support";

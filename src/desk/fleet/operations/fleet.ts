@@ -1,41 +1,42 @@
 /**
  * Many hosts at once: poll them, and run action lists on them.
  */
-import { resolve } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../../../core/caller";
-import { ON_DESKTOP } from "../../../core/desktop-request";
-import { between, field, flag, orLabels, path, REMOTE_LIST, seconds, whole } from "../../../core/fields";
+import { between, field, orLabels, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { beyond, type Grant, isAdminHere, type Limit, limitsOf, shareOf } from "../../../core/rights";
 import { withTrace } from "../../../core/trace-context";
-import { badInput, forbidden } from "../../../lib/errors";
-import { readTextFile } from "../../../lib/files";
+import { forbidden } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
 import { LINES_CONTENT_TYPE, streamLines } from "../../../lib/ndjson";
-import { printable } from "../../../lib/sanitize";
 import type { Passkeys } from "../../../trust/passkeys/passkeys";
-import { DELIVERY, DELIVERY_STATUS, type Delivery, RUN_ON_HOST } from "../../../wire/job/delivery";
+import { DELIVERY, DELIVERY_STATUS, type Delivery } from "../../../wire/job/delivery";
 import type { JobState } from "../../../wire/job/job";
 import {
   type HostVariables,
   unknownLabels,
-  VARIABLES_FOR_HOSTS,
   variablesFor,
   withoutVariables,
 } from "../../../wire/job/variables";
 import type { AddressBook } from "../address-book";
 import type { Host } from "../host";
 import type { Poller } from "../poll";
-import {
-  createKeptResults,
-  isBusy,
-  labelsToRetry,
-  openResultFile,
-  POLL_RESULT,
-  withoutResult,
-} from "../results";
+import { createKeptResults, isBusy, openResultFile, POLL_RESULT, withoutResult } from "../results";
 import type { CommandNeed, RefusalsOf } from "../rights";
+import {
+  ASK_AGAIN,
+  BROADCAST,
+  type Broadcast,
+  countOf,
+  DEFAULT_CONCURRENCY,
+  hostsOf,
+  LABELS,
+  labelsOf,
+  namedHosts,
+  SELECTION,
+  WHICH,
+} from "./broadcast-input";
 
 interface Uses {
   addressBook(): Promise<Pick<AddressBook, "hosts" | "select" | "reach" | "askAgain">>;
@@ -86,7 +87,7 @@ export interface BroadcastUses extends Uses {
       readonly described: string;
     }>;
     /** @throws a `forbidden` failure when the caller may not use all of the commands. */
-    permit(commands: readonly string[], grant: Grant, who?: string, secrets?: readonly string[]): void;
+    permit(commands: readonly string[], grant: Grant, secrets?: readonly string[]): void;
     /** What these commands and secrets need of the host on which they run. */
     needsOf(commands: readonly string[], secrets: readonly string[]): CommandNeed[];
     /** The same for what those commands run, as it was written. */
@@ -94,34 +95,8 @@ export interface BroadcastUses extends Uses {
   }>;
 }
 
-/** Enough for the labels of 2,000 hosts, one by one, as the dashboard selects them. */
-const SELECTION = v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000));
-const WHICH = "Hosts: labels, tag:TAG or all, separated by commas; ! excludes";
-const LABELS = field(
-  v.optional(v.pipe(v.array(v.string()), v.minLength(1), v.maxLength(100_000))),
-  "Labels of the hosts, in place of `on`",
-);
-
-const DEFAULT_CONCURRENCY = 64;
-
 /** The most of what hosts returned that is kept for an answer, a run or a terminal, in bytes: a run reports no more. */
 const MAX_KEPT_BYTES = 32 * 1_048_576;
-
-const HOST_COUNT = whole(0, 100_000);
-const PERCENT = /^(\d{1,2}|100)%$/;
-
-/** A number of hosts, or a share of the selected ones. */
-const SHARE = v.union([HOST_COUNT, v.pipe(v.string(), v.regex(PERCENT, "a number, or a share such as 25%"))]);
-
-/** The number of hosts that `share` of `total` is, rounded down. */
-const countOf = (share: number | string, total: number) =>
-  typeof share === "number" ? share : Math.floor((Number.parseInt(share, 10) / 100) * total);
-
-const FILE = v.optional(path(v.pipe(v.string(), v.nonEmpty())));
-
-const ASK_AGAIN = flag(
-  "Also ask the hosts that refused their token in the last ten minutes, which otherwise do not get it again",
-);
 
 export const poll = operation({
   name: "admin.poll",
@@ -154,34 +129,6 @@ export const poll = operation({
     return poller.poll(book, hosts, options, ask_again);
   },
 });
-
-/** The input of a broadcast. */
-export const BROADCAST = v.strictObject({
-  actions: field(REMOTE_LIST, "Action list, as for POST /execute"),
-  on: field(v.optional(orLabels(SELECTION)), `${WHICH} (with retry default: all)`),
-  max_parallel: field(
-    v.optional(SHARE, DEFAULT_CONCURRENCY),
-    "Hosts that run at once: a number, or a share such as 25%",
-  ),
-  max_failures: field(
-    v.optional(SHARE, "100%"),
-    "Start no more hosts after more failures than this: a number, or a share such as 10%",
-  ),
-  canary: field(v.optional(HOST_COUNT, 0), "Hosts to run first; the others run only if all of these are ok"),
-  ...RUN_ON_HOST,
-  retry: field(FILE, "Results file of an earlier broadcast: run on the hosts whose last status is in `only`"),
-  only: field(
-    v.optional(v.array(v.picklist(DELIVERY_STATUS))),
-    "With `retry`: the statuses to repeat (default: failed, unreachable, cancelled)",
-  ),
-  output: field(FILE, "File for the results: one line of JSON for each host, written when it is done"),
-  labels: LABELS,
-  ask_again: ASK_AGAIN,
-  ...VARIABLES_FOR_HOSTS,
-  desktop: ON_DESKTOP,
-});
-
-export type Broadcast = v.InferOutput<typeof BROADCAST>;
 
 export const broadcastExecute = operation({
   name: "admin.broadcast_execute",
@@ -266,7 +213,7 @@ async function broadcastTo(
   const { described, secrets } = checked;
   const isSet = before.common.length + before.names.length > 0;
   const commands = isSet ? [...checked.commands, "AC_set_var"] : checked.commands;
-  executor.permit(commands, grant, undefined, secrets);
+  executor.permit(commands, grant, secrets);
   await executor.permitElsewhere(actions, grant);
   if (input.ask_again) await book.askAgain(hosts);
   await service.refusals(hosts, executor.needsOf(commands, secrets), caller);
@@ -333,60 +280,6 @@ export async function withFilesHere(
   } finally {
     file?.close(results.all);
   }
-}
-
-/**
- * The hosts that `on` or `labels` names; undefined when neither is given.
- *
- * @throws a `bad_input` failure for both, and for what no host has.
- */
-async function namedHosts(
-  book: Pick<AddressBook, "hosts" | "select">,
-  { on, labels }: Pick<Broadcast, "on" | "labels">,
-): Promise<readonly Host[] | undefined> {
-  if (labels === undefined) return on === undefined ? undefined : await book.select(on);
-  if (on !== undefined) throw badInput("on, labels: expected one of them");
-  // No label has a comma: `?labels=a,b` means two.
-  const hosts = book.hosts();
-  const known = new Set(hosts.map(({ label }) => label));
-  const wanted = new Set<string>();
-  for (const listed of labels) {
-    for (const label of listed.split(",")) {
-      if (!known.has(label)) throw badInput(`labels: no host is labelled ${printable(label, 130)}`);
-      wanted.add(label);
-    }
-  }
-  return hosts.filter(({ label }) => wanted.has(label));
-}
-
-const labelsOf = (hosts: readonly Host[]) => hosts.map(({ label }) => label);
-
-/** The hosts of a broadcast; none when `retry` has none in a state of `only`. */
-async function hostsOf(
-  service: Pick<BroadcastUses, "log">,
-  book: Pick<AddressBook, "hosts" | "select">,
-  { retry, only, output, ...which }: Pick<Broadcast, "retry" | "only" | "output" | "on" | "labels">,
-): Promise<readonly Host[]> {
-  const named = await namedHosts(book, which);
-  if (retry === undefined) {
-    if (only !== undefined) throw badInput("only: expected together with retry");
-    if (named === undefined) throw badInput("on: missing: name the hosts, or all");
-    return named;
-  }
-  if (output !== undefined && resolve(output) === resolve(retry)) {
-    throw badInput("output: expected another file than retry");
-  }
-  const states = only ?? ["failed", "unreachable", "cancelled"];
-  const toRetry = new Set(labelsToRetry(readTextFile(retry, "retry"), states));
-  if (toRetry.size === 0) {
-    service.log.info(`nothing to retry: in ${retry}, no host is ${states.join(", ")}`);
-    return [];
-  }
-  const gone = toRetry.difference(new Set(book.hosts().map(({ label }) => label)));
-  if (gone.size > 0) service.log.warn(`no longer in the address book: ${[...gone].join(", ")}`);
-  const hosts = (named ?? book.hosts()).filter(({ label }) => toRetry.has(label));
-  if (hosts.length === 0) throw badInput("retry: none of its hosts is selected");
-  return hosts;
 }
 
 export const operations = [poll, broadcastExecute, broadcastLive];

@@ -126,7 +126,7 @@ export const newPlan = operation({
     const { described, travelling } = checked;
     const isSet = before.common.length + before.names.length > 0;
     const commands = isSet ? [...checked.commands, "AC_set_var"] : checked.commands;
-    executor.permit(commands, grant, undefined, checked.secrets);
+    executor.permit(commands, grant, checked.secrets);
     await executor.permitElsewhere(actions, grant);
     const total = hosts.length;
     const refusing = await service.refusals(hosts, executor.needsOf(commands, checked.secrets), caller);

@@ -16,7 +16,7 @@ export interface Uses {
 /** What says whether a caller may use the commands of a plan. */
 export interface Permits {
   /** @throws a `forbidden` failure when the caller may not use all of them. */
-  permit(commands: readonly string[], grant: Grant, who?: string, secrets?: readonly string[]): void;
+  permit(commands: readonly string[], grant: Grant, secrets?: readonly string[]): void;
   /** The same for what other hosts run by those commands: the list as it was written. */
   permitElsewhere(actions: unknown, grant: Grant): Promise<void>;
 }

@@ -118,7 +118,7 @@ export const checkActionList = operation({
     const { commands, count, variables, secrets } = script
       ? await withPlaces(script, () => check(script.actions))
       : await check(actions);
-    if (runs) executor.permit(commands, grant, undefined, secrets);
+    if (runs) executor.permit(commands, grant, secrets);
     const { defaults = {} } = script ?? {};
     const set = new Set(Object.keys(defaults.variables ?? {}));
     const unset = variables.unset.filter((name) => !set.has(name));
