@@ -9,6 +9,7 @@ import { baseOf, choicesOf, defaultOf, isOptional, isSwitch, metadataOf } from "
 import { fromTexts, holdsJson } from "../core/text";
 import { badInput } from "../lib/errors";
 import { readTextFile } from "../lib/files";
+import { jsonOr } from "../lib/json-in";
 import { resolvePath } from "../lib/paths";
 import { printable } from "../lib/sanitize";
 import { readSecret } from "../lib/secret";
@@ -161,11 +162,9 @@ async function secretOf(
 function jsonOf(flag: Flag, given: string): unknown {
   const isInline = /^\s*[[{"]/.test(given);
   const text = isInline ? given : readTextFile(given, typedName(flag));
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw badInput(`${typedName(flag)}: expected JSON${isInline ? "" : ` in ${printable(given, 200)}`}`);
-  }
+  return jsonOr(text, () =>
+    badInput(`${typedName(flag)}: expected JSON${isInline ? "" : ` in ${printable(given, 200)}`}`),
+  );
 }
 
 /** What a flag takes in place of a plain number, for messages. */

@@ -14,6 +14,7 @@ import { deadline } from "./deadline";
 import { displayName } from "./display-name";
 import { Failure, messageOf, systemCode, unavailable } from "./errors";
 import { readSmallFile, writeFileAtomic } from "./files";
+import { jsonIn } from "./json-in";
 import { connectForLines, type LineConnection, listenForLines } from "./lines";
 import { look } from "./look";
 import { orElse } from "./or-else";
@@ -270,6 +271,4 @@ export const otherBuild = ({ svc, build }: Greeting) =>
   unavailable(`the server is svc ${svc} (${build}), this is svc ${version} (${commit}): restart the server`);
 
 /** The value that a line of JSON has; undefined for none. */
-export function parsed(line: string | undefined): unknown {
-  return orElse(() => (line === undefined ? undefined : JSON.parse(line)), undefined);
-}
+export const parsed = (line: string | undefined): unknown => (line === undefined ? line : jsonIn(line));

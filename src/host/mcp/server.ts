@@ -108,7 +108,7 @@ export function createToolServer(calls: Calls, peer: Peer, instructions: string)
       await asking.rows.ended("failed:404", `mcp ${printable(name, 80)}`);
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${printable(name, 80)}`);
     }
-    return calls.call(offered, name, given, { ...asking, progress: progressOf(mcpReq) });
+    return calls.call(offered, name, given, { ...asking, progress: progressSender(mcpReq) });
   });
   const listed = () => calls.resources(offered, caller.grant);
   server.setRequestHandler("resources/list", async () => ({ resources: listed().resources, ...FRESH }));
@@ -132,7 +132,7 @@ export function createToolServer(calls: Calls, peer: Peer, instructions: string)
 }
 
 /** Sends how far a call is, to a client that wants to know. */
-function progressOf({ _meta, notify }: ServerContext["mcpReq"]) {
+function progressSender({ _meta, notify }: ServerContext["mcpReq"]) {
   const progressToken = _meta?.progressToken;
   if (progressToken === undefined) return undefined;
   let last = 0;

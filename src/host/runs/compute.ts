@@ -7,6 +7,7 @@
 import { kindOf } from "../../core/input";
 import { badInput } from "../../lib/errors";
 import { indexIn, splitAt } from "../../lib/find-text";
+import { jsonOr } from "../../lib/json-in";
 import { MAX_FILLED, written } from "./variables";
 
 type Compute = (current: unknown, value: unknown) => unknown;
@@ -48,7 +49,7 @@ export const ALONE = {
   length: (current) => (Array.isArray(current) ? current : text(current, CURRENT)).length,
   number: ofText((text) => numberIn(text)),
   text: written,
-  json: ofText((text) => parsed(text)),
+  json: ofText((text) => jsonOr(text, () => badInput(`${CURRENT}: expected a text that is JSON`))),
 } satisfies Record<string, Compute>;
 
 export type Computation = keyof typeof WITH_VALUE | keyof typeof ALONE;
@@ -142,12 +143,4 @@ function numberIn(text: string): number {
   if (/^[-+]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:e[-+]?\d{1,3})?$/i.test(trimmed))
     return finite(Number(trimmed));
   throw badInput(`${CURRENT}: expected a text that is a number, such as -12.5`);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw badInput(`${CURRENT}: expected a text that is JSON`);
-  }
 }

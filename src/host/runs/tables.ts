@@ -14,6 +14,7 @@ import { badInput, Failure, systemCode } from "../../lib/errors";
 import { writeNamedFile } from "../../lib/files";
 import { namesInside } from "../../lib/inside";
 import { boundOf, excessIn } from "../../lib/json-bounds";
+import { jsonOr } from "../../lib/json-in";
 import { readRegularFile } from "../../lib/regular-file";
 import { printable } from "../../lib/sanitize";
 import { mapInSlices, nextTurn } from "../../lib/turn";
@@ -80,11 +81,7 @@ export const operations = [
       const text = await readText(placeOf(path, caller));
       const excess = excessIn(text, MAX_VALUES);
       if (excess) throw badInput(`path: expected ${boundOf(excess, MAX_VALUES)}`);
-      try {
-        return JSON.parse(text) as unknown;
-      } catch {
-        throw badInput("path: the file is not JSON");
-      }
+      return jsonOr(text, () => badInput("path: the file is not JSON"));
     },
   }),
   operation({

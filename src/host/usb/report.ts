@@ -2,6 +2,7 @@
  * The JSON reports of the platforms' own tools: a value of an unexpected type is ignored.
  */
 import { unavailable } from "../../lib/errors";
+import { jsonOr } from "../../lib/json-in";
 
 /** An object of a report; any field may be missing or of any type. */
 export type Report = Readonly<Record<string, unknown>>;
@@ -14,11 +15,7 @@ export type Report = Readonly<Record<string, unknown>>;
 export function parseReport(tool: string, bytes: Uint8Array): unknown {
   const text = new TextDecoder().decode(bytes).trim();
   if (text === "") throw unavailable(`${tool} answered with nothing`);
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw unavailable(`${tool} answered with something other than JSON`);
-  }
+  return jsonOr(text, () => unavailable(`${tool} answered with something other than JSON`));
 }
 
 /** The objects of `value`: a list, or the object itself, which is what PowerShell prints for a list of one. */

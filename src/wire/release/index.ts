@@ -5,6 +5,7 @@
 import * as v from "valibot";
 import { SHA256 } from "../../core/fields";
 import { rejected } from "../../lib/errors";
+import { jsonOr } from "../../lib/json-in";
 import { type ReleasedBinary, sizeField, targetField, versionField } from "./released-binary";
 
 /** The file name of the index. */
@@ -37,12 +38,7 @@ export type ReleaseIndex = v.InferOutput<typeof indexSchema>;
 
 /** The index that `text` is. @throws a `rejected` failure that names the first field that is wrong. */
 export function parseIndex(text: string): ReleaseIndex {
-  let read: unknown;
-  try {
-    read = JSON.parse(text);
-  } catch {
-    throw rejected("the release index is not JSON");
-  }
+  const read = jsonOr(text, () => rejected("the release index is not JSON"));
   const parsed = v.safeParse(indexSchema, read);
   if (parsed.success) return parsed.output;
   const [issue] = parsed.issues;

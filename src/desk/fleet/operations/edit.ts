@@ -8,6 +8,7 @@ import * as v from "valibot";
 import { field, fileContent } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { badInput, conflict, messageOf } from "../../../lib/errors";
+import { jsonOr } from "../../../lib/json-in";
 import { printable } from "../../../lib/sanitize";
 import type { AddressBook } from "../address-book";
 import { HOST_FIELDS, type Host, linkedHost, parseHost } from "../host";
@@ -78,7 +79,7 @@ const shownOf = ({ label, base_url, tags, ca, pin }: Host) => ({
  */
 function hostsIn(text: string, where: string): ReadonlyMap<string, EditableHost> {
   const json = text.replaceAll(/^\s*#.*$/gm, "");
-  const whole = jsonOf(json, where);
+  const whole = jsonOr(json, () => badInput(`${where}: expected JSON`));
   if (typeof whole !== "object" || whole === null || Array.isArray(whole))
     throw badInput(`${where}: expected an object with a host after each label`);
   const faults: string[] = [];
@@ -91,15 +92,6 @@ function hostsIn(text: string, where: string): ReadonlyMap<string, EditableHost>
   if (faults.length === 0) return hosts;
   const more = faults.length > 20 ? `; and ${faults.length - 20} more` : "";
   throw badInput(`${where}: ${faults.slice(0, 20).join("; ")}${more}`);
-}
-
-function jsonOf(text: string, where: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The error of the parser quotes the text, which may have a token.
-    throw badInput(`${where}: expected JSON`);
-  }
 }
 
 /** What is wrong with a value that is no edited host. */
