@@ -9,7 +9,13 @@ import { unheard } from "../core/events";
 import { SHA256 } from "../core/fields";
 import { NAME_TEXT, SCOPE, type Scope, SESSION_NAME } from "../core/rights";
 import { busy, conflict, notFound } from "../lib/errors";
-import { createJsonStore, type EntryList, type JsonStore, parseBy } from "../lib/json-store";
+import {
+  createJsonStore,
+  type EntryList,
+  type JsonStore,
+  type JsonStoreOptions,
+  parseBy,
+} from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { type EndedPlace, type EndedToken, endedTokenStore, noteEnded } from "./ended-tokens";
@@ -91,17 +97,19 @@ export type TokenStore = JsonStore<NamedToken> & { readonly ended: JsonStore<End
 /** The tokens of `{config_dir}`, in the order of the file. */
 export function tokenStore(place: Place, log: Log, publish = unheard): TokenStore {
   const { tokens, tokensLock } = place;
-  const format = {
+  const options: JsonStoreOptions<NamedToken> = {
+    file: tokens,
+    lock: tokensLock,
     what: "a list of tokens",
     list: "tokens",
     key: "name",
     parse: parseToken,
-    changed(what: "added" | "changed" | "removed", { name, allows: scopes, expires }: NamedToken) {
+    changed(what, { name, allows: scopes, expires }) {
       if (what === "removed") publish(tokenRemoved, { name });
       else publish(what === "added" ? tokenAdded : tokenChanged, { name, scopes, expires: expires ?? null });
     },
-  } as const;
-  const store = createJsonStore<NamedToken>({ file: tokens, lock: tokensLock, ...format }, log);
+  };
+  const store = createJsonStore(options, log);
   return { ...store, ended: endedTokenStore(place, log) };
 }
 
@@ -255,9 +263,11 @@ export const isBrought = ({ person }: Pick<NamedToken, "person">): boolean =>
 const noSuchToken = (name: string) => notFound(`no token is named ${printable(name, 64)}`);
 
 /** Whether a token, or one that it replaced, works now. */
-export const worksNow = (token: NamedToken, now = Date.now()): boolean =>
-  !isYetToBegin(token, now) &&
-  (endOf(token.expires) > now || token.previous.some(({ until }) => endOf(until) > now));
+export function worksNow(token: NamedToken): boolean {
+  const now = Date.now();
+  if (isYetToBegin(token, now)) return false;
+  return endOf(token.expires) > now || token.previous.some(({ until }) => endOf(until) > now);
+}
 
 /** When what ends at `time` does, in milliseconds since 1970; never where there is none. */
 export const endOf = (time: string | undefined) =>

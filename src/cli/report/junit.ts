@@ -21,7 +21,7 @@ export function junitOf({ name, cases, output = "", attachments = [] }: TestRepo
   return `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites ${counts}>
 <testsuite ${counts}>
-${cases.map(testCase).join("")}${element("system-out", printed)}</testsuite>
+${cases.map(testCase).join("")}${printedText(printed)}</testsuite>
 </testsuites>
 `;
 }
@@ -35,10 +35,10 @@ function testCase({ name, group, state, message = "", output = "", duration_ms }
         ? `<skipped ${why}/>\n`
         : "";
   const about = attributes({ name, classname: group, time: seconds(duration_ms) });
-  return `<testcase ${about}>\n${inner}${element("system-out", output)}</testcase>\n`;
+  return `<testcase ${about}>\n${inner}${printedText(output)}</testcase>\n`;
 }
 
-const element = (tag: string, text: string) => (text === "" ? "" : `<${tag}>${escaped(text)}</${tag}>\n`);
+const printedText = (text: string) => (text === "" ? "" : `<system-out>${escaped(text)}</system-out>\n`);
 
 function attributes(values: Readonly<Record<string, string | number>>): string {
   return Object.entries(values)

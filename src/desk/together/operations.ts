@@ -308,12 +308,12 @@ const together = operation({
   output: v.object({ blocks: v.array(BLOCK_REPORT) }),
   mismatch: ({ branches }) =>
     faultIn("branches", () => {
-      const blocks = writtenBranches(branches, "");
+      const blocks = writtenBranches(branches);
       meetingsOf(blocks.map(barriersOf));
       requireOwnShares(blocks);
     }),
   async precheck(service: PrepareUses, { branches }, caller) {
-    await prepare(service, writtenBranches(branches, ""), caller);
+    await prepare(service, writtenBranches(branches), caller);
   },
   async run(service: TogetherUses, { branches, timeout }, caller) {
     const run = runOf(caller);

@@ -41,10 +41,10 @@ export function writtenBlock(written: Readonly<Record<string, unknown>>, place: 
 }
 
 /** The blocks of branches as they were written. @throws `bad_input` for an action that is none. */
-export function writtenBranches(branches: unknown, place: string): Block[][] {
+export function writtenBranches(branches: unknown): Block[][] {
   return (Array.isArray(branches) ? branches : []).map((branch: unknown, nth) =>
     (Array.isArray(branch) ? branch : []).map((action: unknown, at) => {
-      const where = `${place}branches[${nth}][${at}]`;
+      const where = `branches[${nth}][${at}]`;
       requireBlock(action, where);
       return writtenBlock(keywordsOf(ON_INPUT, action), where);
     }),

@@ -121,9 +121,9 @@ function upgradeUnits(folder: string, binary: string, upgrades: boolean) {
 const PACKAGED = ["/usr/lib/systemd/system", "/lib/systemd/system"];
 
 /** The unit that a package has installed, where it is the one that runs: svc has installed none. Undefined without one. */
-export function packagedUnit(own = SYSTEM_UNITS, packaged: readonly string[] = PACKAGED): string | undefined {
-  if (existsSync(join(own, UNIT))) return undefined;
-  return packaged.map((folder) => join(folder, UNIT)).find((path) => existsSync(path));
+export function packagedUnit(): string | undefined {
+  if (existsSync(join(SYSTEM_UNITS, UNIT))) return undefined;
+  return PACKAGED.map((folder) => join(folder, UNIT)).find((path) => existsSync(path));
 }
 
 /** Whether there is something of root's part of an upgrade that may run. */

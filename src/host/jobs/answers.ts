@@ -9,7 +9,7 @@ import type { JobRuns } from "./job-runs";
 import type { SeenJob, SeenJobs, SeenRow } from "./seen";
 
 interface JobAnswers {
-  answer(id: string, state: JobAnswer["state"], outcome?: JobAnswer["outcome"]): JobAnswer;
+  answer(id: string, state: JobAnswer["state"]): JobAnswer;
   /**
    * The answer about a job that was taken before; undefined for a new one.
    *

@@ -11,8 +11,7 @@ export const SESSION = "session";
 export const HANDS = ["act", "desktop"] as const;
 
 const TEXT = v.pipe(v.string(), v.trim(), v.nonEmpty());
-const texts = (most: number) =>
-  v.optional(v.pipe(v.array(v.pipe(TEXT, v.maxLength(200))), v.maxLength(most)), []);
+const CHOICE = v.optional(v.pipe(v.array(v.pipe(TEXT, v.maxLength(200))), v.maxLength(20)), []);
 
 /** A program and its arguments. */
 const COMMAND = v.pipe(v.array(v.pipe(v.string(), v.maxLength(1_000))), v.minLength(1), v.maxLength(50));
@@ -29,8 +28,8 @@ export const TERMS = {
     v.optional(v.pipe(v.array(v.picklist(HANDS)), v.nonEmpty(), v.maxLength(2)), ["act"]),
     "act: elements by name, with desktop_act; desktop: pointer, keyboard and windows too",
   ),
-  windows: field(texts(20), "Only windows whose title has one of these (default: all on that desktop)"),
-  programs: field(texts(20), "Only windows of these programs (default: all)"),
+  windows: field(CHOICE, "Only windows whose title has one of these (default: all on that desktop)"),
+  programs: field(CHOICE, "Only windows of these programs (default: all)"),
   actions: field(v.optional(whole(1, 10_000), 200), "At most so many actions"),
   secrets: field(
     v.optional(v.pipe(v.array(NAME_TEXT), v.maxLength(20)), []),

@@ -38,7 +38,7 @@ export interface PersonWatch {
 }
 
 /** @param noticed is called once, with what somebody did. */
-export function watchPerson(hands: Hands, noticed: (what: string) => void, everyMs = EVERY_MS): PersonWatch {
+export function watchPerson(hands: Hands, noticed: (what: string) => void): PersonWatch {
   let expected: Point | undefined;
   let keys: number | undefined;
   /** Grows with the beginning and the end of each act that moves the pointer, and of each that holds keys. */
@@ -74,7 +74,7 @@ export function watchPerson(hands: Hands, noticed: (what: string) => void, every
       });
     return looking;
   };
-  const timer = setInterval(() => void look(), everyMs);
+  const timer = setInterval(() => void look(), EVERY_MS);
   timer.unref();
   const move = async <T>(act: () => Promise<T>, target: Partial<Point>): Promise<T> => {
     moves++;

@@ -3,7 +3,7 @@
  */
 import type { Publish } from "../../core/events";
 import { notFound, unavailable } from "../../lib/errors";
-import { createJsonStore, type EntryList, parseBy } from "../../lib/json-store";
+import { createJsonStore, type EntryList, type ListFormat, parseBy } from "../../lib/json-store";
 import { type Log, silentLog } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import { createJobWatch } from "./changes";
@@ -21,7 +21,7 @@ export interface JobsParts {
   readonly hadNone?: boolean;
 }
 
-const FORMAT = { what: "a list of jobs", list: "jobs", key: "job_id", parse: parseBy(JOB) } as const;
+const FORMAT: ListFormat<Job> = { what: "a list of jobs", list: "jobs", key: "job_id", parse: parseBy(JOB) };
 
 /**
  * Looks at the file, and changes nothing.

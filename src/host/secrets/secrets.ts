@@ -77,8 +77,10 @@ export function createSecrets(
   credentials: string | undefined,
 ): HostSecrets {
   const { file, lock, key } = place;
-  const format = { what: "a list of secrets", list: "secrets", key: "name", parse: parseBy(STORED) } as const;
-  const store = createJsonStore<StoredSecret>({ file, lock, ...format }, log);
+  const store = createJsonStore<StoredSecret>(
+    { file, lock, what: "a list of secrets", list: "secrets", key: "name", parse: parseBy(STORED) },
+    log,
+  );
   const given = createCredentials(credentials);
 
   const list = (): ListedSecret[] => {

@@ -60,7 +60,7 @@ export const CODE = {
 
 const text = (max: number) => v.pipe(v.string(), v.maxLength(max));
 /** What the field of a head may have (RFC 9110 section 5.5), without quotation marks. */
-const headerText = (max: number) => v.pipe(text(max), v.regex(/^[ !#-~]*$/));
+const headerText = v.pipe(text(100), v.regex(/^[ !#-~]*$/));
 const whole = (max: number) => v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(max));
 const id = whole(0xffff_ffff);
 /** RFC 9110 section 8.3.1, without parameters; empty where there is no body. */
@@ -80,11 +80,11 @@ export const FROM_HUB = v.variant("t", [
     id,
     method: v.picklist(["GET", "POST"]),
     path: text(16_384),
-    accept: headerText(100),
+    accept: headerText,
     /** `Idempotency-Key`. */
-    key: v.optional(headerText(100)),
+    key: v.optional(headerText),
     /** The trace to which it belongs (W3C trace context). */
-    traceparent: v.optional(headerText(100)),
+    traceparent: v.optional(headerText),
     /** How long its body is; absent where it has none. */
     bytes: v.optional(whole(MAX_BODY_BYTES)),
     /** How long the hub waits for the answer. */

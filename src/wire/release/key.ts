@@ -11,8 +11,8 @@ import { type PublicKey, parsePublicKey } from "./minisign";
  * @returns null where none was given and this build has none.
  * @throws a `bad_input` failure for what is neither.
  */
-export function verifyingKey(given: string | undefined, own: string = releaseKey): PublicKey | null {
-  if (given === undefined) return own === "" ? null : parsePublicKey(own);
+export function verifyingKey(given: string | undefined): PublicKey | null {
+  if (given === undefined) return releaseKey === "" ? null : parsePublicKey(releaseKey);
   if (/^RW[A-Za-z0-9+/]{54}$/.test(given)) return parsePublicKey(given);
   let text: string;
   try {

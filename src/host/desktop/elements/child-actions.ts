@@ -66,10 +66,10 @@ export const property = async (bus: Bus, ...asked: Parameters<Bus["get"]>): Prom
   ifThere(bus.get(...asked));
 
 /** Does the action of the name, or the first. @returns whether the program says that it did. */
-async function act({ bus, ask }: Reach, ref: Ref, wanted: RegExp, orFirst: boolean): Promise<boolean> {
+async function act({ bus, ask }: Reach, ref: Ref, wanted: RegExp): Promise<boolean> {
   const names = await actionsOf(bus, ref);
   const named = names.findIndex((name) => wanted.test(name));
-  if (names.length === 0 || (named < 0 && !orFirst)) return false;
+  if (names.length === 0) return false;
   return doAction(bus, ask, ref, Math.max(0, named));
 }
 
@@ -134,7 +134,7 @@ const byCombo =
   async ({ bus, ask }: Reach, item: Ref) =>
     (await change(bus, combo, FACES.selection, "SelectChild", "i", [await ask.indexInParent(item)])) === true;
 
-const byPress = (reach: Reach, ref: Ref) => act(reach, ref, /^(?:select|click|press|activate)$/i, true);
+const byPress = (reach: Reach, ref: Ref) => act(reach, ref, /^(?:select|click|press|activate)$/i);
 
 async function bySelection({ bus, ask }: Reach, ref: Ref): Promise<boolean> {
   let child = ref;
@@ -172,7 +172,7 @@ export async function expand(reach: Reach, ref: Ref, open: boolean): Promise<voi
     return isOpen === open;
   };
   if (await isDone()) return;
-  const did = await act(reach, ref, open ? /expand|open|show/i : /collapse|contract|close|hide/i, true);
+  const did = await act(reach, ref, open ? /expand|open|show/i : /collapse|contract|close|hide/i);
   if (did && (await comes(isDone))) return;
   throw unavailable(`the program did not ${open ? "open" : "close"} it`);
 }

@@ -46,13 +46,8 @@ const soughtOf = ({ name, role, app_name: app, window_title: window, contains }:
 });
 
 /** Those that match, the exact name first. */
-async function matching(
-  service: Uses,
-  caller: Caller,
-  sought: ElementSearch,
-  count: number,
-): Promise<Element[]> {
-  const { elements } = await (await desktopOf(service, caller)).elements.find(soughtOf(sought), count);
+async function matching(service: Uses, caller: Caller, sought: ElementSearch): Promise<Element[]> {
+  const { elements } = await (await desktopOf(service, caller)).elements.find(soughtOf(sought), MOST);
   const isExact = ({ name }: Element) => name.toLowerCase() === sought.name?.trim().toLowerCase();
   return [...elements.filter(isExact), ...elements.filter((one) => !isExact(one))];
 }
@@ -65,7 +60,7 @@ export const find = operation({
   example: { name: "Save", role: "button" },
   input: v.strictObject(SOUGHT),
   output: v.nullable(ELEMENT),
-  run: async (service: Uses, sought, caller) => (await matching(service, caller, sought, MOST))[0] ?? null,
+  run: async (service: Uses, sought, caller) => (await matching(service, caller, sought))[0] ?? null,
 });
 
 export const findAll = operation({
@@ -77,7 +72,7 @@ export const findAll = operation({
   input: v.strictObject({ ...SOUGHT, max_results: most(50) }),
   output: v.array(ELEMENT),
   run: async (service: Uses, { max_results, ...sought }, caller) =>
-    (await matching(service, caller, sought, MOST)).slice(0, max_results),
+    (await matching(service, caller, sought)).slice(0, max_results),
 });
 
 export const list = operation({
@@ -226,7 +221,7 @@ export const wait = operation({
   summary: "Wait for the one element that matches; returns it",
   command: "AC_wait_element",
   example: { element: 'dialog "Saved"', timeout: 30 },
-  input: oneInWays({}, 10),
+  input: oneInWays(10),
   output: FOUND,
   mismatch: noWay,
   run: async (service: Uses, { timeout, ...input }, caller) =>
@@ -252,7 +247,7 @@ export const locate = operation({
   summary: "Find the one element that matches; fails where there is none, or several",
   command: "AC_locate_element",
   example: EXAMPLE,
-  input: oneInWays({}, 0),
+  input: oneInWays(0),
   output: FOUND,
   mismatch: noWay,
   run: async (service: Uses, { timeout, ...input }, caller) =>

@@ -47,8 +47,7 @@ export const FOUND = v.object({ ...ELEMENT.entries, ...HOW_FOUND });
 export type FoundElement = v.InferOutput<typeof FOUND>;
 
 /** The fields of an operation that finds one thing in several ways. @param timeout the default, in seconds. */
-export const oneInWays = <const E extends v.ObjectEntries>(own: E, timeout = 5) =>
-  one({ ...WAYS, ...own }, timeout);
+export const oneInWays = (timeout: number) => one(WAYS, timeout);
 
 /** What names one thing, and how its text and picture are looked for. */
 export interface Ways extends Fields {
@@ -103,10 +102,10 @@ export async function findInWays(
   const wait = usable ? waitForUsable : waitForOne;
   const others = otherWays(desktop, given, caller);
   const [only] = others;
-  const asElement = (found: Element, healed = false): FoundElement => ({
+  const asElement = (found: Element): FoundElement => ({
     ...found,
     found_by: "element",
-    healed,
+    healed: false,
     score: 1,
   });
   if (locator && !only) return asElement(await wait(elements, locator, { timeout, signal }));
