@@ -11,7 +11,7 @@ import { findText } from "../../../src/host/desktop/text/find";
 import { addLanguage } from "../../../src/host/desktop/text/language";
 import { type Page, pageOf } from "../../../src/host/desktop/text/page";
 import { createReader } from "../../../src/host/desktop/text/reader";
-import { createWasm } from "../../../src/host/desktop/text/wasm";
+import { createWasm, type WasmEngine } from "../../../src/host/desktop/text/wasm";
 import {
   addCore,
   CORE_BUILDS,
@@ -21,7 +21,7 @@ import {
 } from "../../../src/host/desktop/text/wasm-core";
 import { silentLog } from "../../../src/lib/log";
 import { Requester } from "../../../src/lib/slots";
-import { temporaryFolder, testWith, until } from "../../support";
+import { nextTurn, temporaryFolder, testWith, until } from "../../support";
 import { forever } from "./support";
 import { builtFile, englishData, INSTALLED, writePackage } from "./tesseract-wasm";
 
@@ -267,6 +267,45 @@ describe("without tesseract on the host:", () => {
     await expect(host.read("xyz")).rejects.toThrow(
       "tesseract-wasm has no data for xyz: `svc data add ocr-xyz xyz.traineddata`",
     );
+  });
+
+  test("a sheet that fails ends the others of its page, and no other page is read before they have ended", async () => {
+    using folder = temporaryFolder();
+    writeFileSync(coreFile(folder.path), "");
+    const started: string[] = [];
+    const [aborted, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const wasm: WasmEngine = {
+      name: "a stand-in",
+      pids: () => [],
+      async stop() {},
+      async read(sheet, _language, signal) {
+        started.push(sheet);
+        if (sheet === "bad") throw new Error("it cannot be read");
+        if (sheet === "good") return [];
+        signal?.addEventListener("abort", () => aborted.resolve());
+        await ended.promise;
+        throw new Error("it was ended");
+      },
+    };
+    const reader = createReader({ folder: folder.path, log: silentLog, program: () => null, wasm });
+    const read = (...sheets: string[]) =>
+      reader.read(
+        async () => ({
+          ...{ x: 0, y: 0, scale: 1, blocks: [] },
+          sheets: sheets.map((base64) => ({ base64, blocks: [] })),
+        }),
+        "eng",
+        new Requester("a token"),
+      );
+    const first = read("slow", "bad").catch(({ message }) => message);
+    const second = read("good");
+    await aborted.promise;
+    for (let turns = 0; turns < 5; turns++) await nextTurn();
+    expect(started).toEqual(["slow", "bad"]);
+    ended.resolve();
+    expect(await first).toBe("it cannot be read");
+    expect(await second).toEqual([]);
+    expect(started).toEqual(["slow", "bad", "good"]);
   });
 
   test("without either, a failure says how to get both; without a language, what is missing is named", async () => {

@@ -96,18 +96,39 @@ export function createReader(options: ReaderOptions): Reader {
         known: [...known.keys()],
         sheets: Math.min(MAX_SHEETS, availableParallelism()),
       });
-      const readSheet = async (sheet: Sheet) =>
-        linesOf(await read(sheet.base64, language, requester.signal), sheet);
+      const readSheet = async (sheet: Sheet, signal: AbortSignal) =>
+        linesOf(await read(sheet.base64, language, signal), sheet);
       const sheets =
         page.sheets.length === 0
           ? []
-          : await slots.run(requester, () => Promise.all(page.sheets.map(readSheet)));
+          : await slots.run(requester, () => readTogether(page.sheets, readSheet, requester.signal));
       for (const [key, lines] of sheets.flatMap((one) => [...one])) known.set(key, lines);
       for (const { key } of page.blocks) remember(key, known.get(key) ?? []);
       return placed(page, known);
     },
     stop: () => wasm.stop(),
   };
+}
+
+/**
+ * What `read` makes of each of `sheets`, at the same time. The first that fails ends the others. While one of them is still being read, this
+ * goes on: what it takes is the slot's.
+ *
+ * @throws what the first that fails has thrown.
+ */
+async function readTogether<T>(
+  sheets: readonly Sheet[],
+  read: (sheet: Sheet, signal: AbortSignal) => Promise<T>,
+  gone: AbortSignal | undefined,
+): Promise<T[]> {
+  const failed = new AbortController();
+  const signal = gone ? AbortSignal.any([gone, failed.signal]) : failed.signal;
+  const readings = sheets.map((sheet) => read(sheet, signal));
+  // Whatever else fails then has failed by that.
+  const all = Promise.all(readings);
+  all.catch(() => failed.abort());
+  await Promise.allSettled(readings);
+  return all;
 }
 
 const noEngine = () =>
