@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { print, subcommand, withService } from "../src/cli/subcommand";
+import { printOnce, subcommand, withService } from "../src/cli/subcommand";
 import { field, flag } from "../src/core/fields";
 import { SERVER_FIELDS } from "../src/http/options";
 import { badInput } from "../src/lib/errors";
@@ -45,7 +45,7 @@ export default subcommand({
         const stopJobs = await service.runJobs();
         const created = token.created && process.stdout.isTTY ? token.current() : null;
         const ready = { url, host, port, pid: process.pid, token_file: token.file, pin: pin() ?? null };
-        print(globals, ready, () => greeting(ready, created, options.hub));
+        printOnce(globals, ready, () => greeting(ready, created, options.hub));
         supervisor.ready(rest.answers);
         // An idle server has no occasion to collect what only the start needed.
         setTimeout(() => Bun.gc(true), SETTLED_MS).unref();

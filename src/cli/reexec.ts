@@ -45,11 +45,20 @@ export function startOver(handed: HandedOver, args: readonly string[]): void {
   }
 }
 
-/** The subcommand that this process has started over for; null when it has not. Its children do not see it. */
+/** The subcommand that this process has started over for; null when it has not, whatever the variable says. Its children do not see it. */
 export function takeOver(): HandedOver | null {
   const text = process.env[HANDED_OVER];
   if (text === undefined) return null;
   for (const name of [HANDED_OVER, ...Object.keys(RUNTIME_OPTIONS)]) delete process.env[name];
-  const { pid, ...handed }: HandedOver & { pid: number } = JSON.parse(text);
+  const { pid, ...handed }: HandedOver & { pid: number } = Object(jsonIn(text));
   return pid === process.pid ? handed : null;
+}
+
+/** What a JSON text says; undefined for any other text: anybody may set a variable. */
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

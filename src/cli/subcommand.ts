@@ -11,6 +11,7 @@ import { jsonLine, printableLines } from "../lib/sanitize";
 import type { Service, ServiceOptions } from "../service/service";
 import { type Flag, type FlagOptions, flagsOf, inputOf, messageAsTyped, type TypedFlags } from "./flags";
 import { writeOut } from "./output";
+import { writeNow } from "./write-now";
 
 /** The flags of every subcommand. */
 export interface GlobalFlags {
@@ -197,3 +198,17 @@ export async function withService<T>(
  */
 export const print = ({ json }: { readonly json: boolean }, data: unknown, text: () => string): boolean =>
   writeOut(`${json ? jsonLine(data) : printableLines(text())}\n`);
+
+/**
+ * As {@link print}, for a process that is at its work already: it waits for no reader. What is not taken at once goes through a stream, and
+ * is lost as lines of the log are where that cannot be.
+ *
+ * @throws an `unavailable` failure where it cannot be written.
+ */
+export function printOnce({ json }: { readonly json: boolean }, data: unknown, text: () => string): void {
+  const rest = writeNow(Buffer.from(`${json ? jsonLine(data) : printableLines(text())}\n`));
+  if (rest.length === 0) return;
+  // Not the stream of `output.ts`: no end of a server waits until this is read.
+  process.stdout.on("error", () => {});
+  process.stdout.write(rest);
+}
