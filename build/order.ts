@@ -36,14 +36,17 @@ export async function recordOrder(binary: string): Promise<string[]> {
   const [ofServer, ofCommand] = [join(folder, "serve.order"), join(folder, "command.order")];
   try {
     const server = startOver(binary, configDir, ofServer);
-    const url = await urlIn(server.stdout);
-    await (await fetch(`${url}/health`)).text();
-    const env = { ...process.env, SVC_TOKEN: TOKEN, [WRITTEN_TO]: ofCommand };
-    const asks = [binary, "sessions", "list", "--config-dir", configDir];
-    await Bun.spawn(asks, { env, stdio: ["ignore", "ignore", "inherit"] }).exited;
-    await Bun.sleep(REST_MS);
-    server.kill();
-    await server.exited;
+    try {
+      const url = await urlIn(server.stdout);
+      await (await fetch(`${url}/health`)).text();
+      const env = { ...process.env, SVC_TOKEN: TOKEN, [WRITTEN_TO]: ofCommand };
+      const asks = [binary, "sessions", "list", "--config-dir", configDir];
+      await Bun.spawn(asks, { env, stdio: ["ignore", "ignore", "inherit"] }).exited;
+      await Bun.sleep(REST_MS);
+    } finally {
+      server.kill();
+      await server.exited;
+    }
     const texts = await Promise.all([ofServer, ofCommand].map((file) => readFile(file, "utf8")));
     const lines = texts.flatMap((text) => text.trimEnd().split("\n"));
     return [...new Set(lines)].filter((line) => !line.startsWith(BESIDES));
