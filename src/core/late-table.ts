@@ -2,6 +2,7 @@
  * The table in a binary: names, routes and scopes are there at once. Schemas and functions, and with them the modules that they are in, are loaded
  * when one of them is first asked for. A build makes it of the table in the source (`build/late-table.ts`).
  */
+import { mapInSlices } from "../lib/turn";
 
 /** A definition in the table, in a form that JSON has. */
 export interface EarlyDefinition {
@@ -55,4 +56,12 @@ export function lateTable(
       delay(Object(early)[part], names, () => Object(whole())[part]);
     return early;
   });
+}
+
+/**
+ * Has what is late of `definitions` loaded: before something is made of all of them, which would load hundreds of modules in one turn of the
+ * event loop. Here it turns after each list that takes long.
+ */
+export async function loadLate(definitions: readonly object[]): Promise<void> {
+  await mapInSlices(definitions, (one) => void Object.values(one));
 }

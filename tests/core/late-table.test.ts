@@ -1,6 +1,6 @@
 /** The table in a binary. */
 import { expect, test } from "bun:test";
-import { lateTable } from "../../src/core/late-table";
+import { lateTable, loadLate } from "../../src/core/late-table";
 
 /** Two definitions in two lists, of which the second counts how often it is asked for. */
 function table() {
@@ -45,4 +45,28 @@ test("what is late is that of the list, once it is asked for", () => {
   expect(Object(all[0]).http.fault).toBe(fault);
   expect({ ...all[0] }).toEqual({ name: "b", http: { path: "/b", fault }, input: "of b", run });
   expect(Object(all[1]).run).toBe(run);
+});
+
+test("what is late of all is loaded in a turn of the event loop for each list that takes long", async () => {
+  let turn = 0;
+  const count = () => {
+    turn++;
+    turns = setImmediate(count);
+  };
+  let turns = setImmediate(count);
+  const loaded: number[] = [];
+  const lists = Array.from({ length: 4 }, () => () => {
+    loaded.push(turn);
+    const until = performance.now() + 10;
+    while (performance.now() < until);
+    return [{ run: "run" }];
+  });
+  const all = lateTable(
+    lists,
+    lists.map((_, list) => ({ list, at: 0, early: {}, late: ["run"], parts: {} })),
+  );
+  await loadLate(all);
+  clearImmediate(turns);
+  expect(new Set(loaded).size).toBe(4);
+  expect(all).toEqual(lists.map(() => ({ run: "run" })));
 });

@@ -32,6 +32,35 @@ test("is made once for a server, not for each request", async () => {
   expect(await host.service.apiDocument("/")).not.toBe(before);
 });
 
+test("leaves the event loop to others while what it describes is loaded", async () => {
+  let turn = 0;
+  const count = () => {
+    turn++;
+    turns = setImmediate(count);
+  };
+  let turns = setImmediate(count);
+  const loaded: number[] = [];
+  const late = operations
+    .filter(({ http }) => http)
+    .slice(0, 4)
+    .map((one) =>
+      Object.defineProperty({ ...one }, "input", {
+        ...{ configurable: true, enumerable: true },
+        get() {
+          loaded.push(turn);
+          const until = performance.now() + 10;
+          while (performance.now() < until);
+          Object.defineProperty(this, "input", { value: one.input, enumerable: true });
+          return one.input;
+        },
+      }),
+    );
+  await using host = testService({ operations: late });
+  await host.service.apiDocument("/");
+  clearImmediate(turns);
+  expect(new Set(loaded).size).toBe(4);
+});
+
 test("names the server that gives it, and needs a token everywhere but on public paths", async () => {
   await using host = await testServer();
   expect(await (await host.call("/openapi.json")).json()).toMatchObject({

@@ -13,6 +13,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/server";
 import type { Caller, CallRows } from "../../core/caller";
+import { loadLate } from "../../core/late-table";
 import type { Operation } from "../../core/operation";
 import { parseTraceparent, type TraceContext } from "../../core/trace-context";
 import { failureOf, MAX_MESSAGE, short } from "../../lib/errors";
@@ -87,11 +88,14 @@ export function createToolServer(calls: Calls, peer: Peer, instructions: string)
     capabilities: { tools: {}, resources: {} },
     instructions: notice === undefined ? instructions : `${instructions} ${notice}.`,
   });
-  server.setRequestHandler("tools/list", async () => ({
-    tools: calls.list(offered, caller.grant),
-    ttlMs: LIST_TTL_MS,
-    cacheScope: "private" as const,
-  }));
+  server.setRequestHandler("tools/list", async () => {
+    await loadLate(offered);
+    return {
+      tools: calls.list(offered, caller.grant),
+      ttlMs: LIST_TTL_MS,
+      cacheScope: "private" as const,
+    };
+  });
   const askingOf = (mcpReq: ServerContext["mcpReq"]) => {
     const agent = peer.agent ?? agentName(nameIn(mcpReq) ?? server.getClientVersion()?.name);
     // SEP-414: as the header of the same name.

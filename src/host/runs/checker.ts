@@ -2,6 +2,7 @@
  * Checking action lists against the table: whether they can run, with which rights, and which scripts they call.
  */
 import * as v from "valibot";
+import { loadLate } from "../../core/late-table";
 import type { Operation } from "../../core/operation";
 import {
   allows,
@@ -49,6 +50,7 @@ export class Checker {
   };
   /** The entries of all commands in the reference, which is the same as long as this process runs. */
   readonly reference = once(async () => {
+    await loadLate(this.sorted);
     const all = this.sorted.map((command) => describeCommand(command, this.allows(command)));
     return { commands: await Promise.all(all), count: all.length };
   });

@@ -93,23 +93,11 @@ export function surfaceFeatures(shared: ServiceParts, tables: Tables): SurfaceFe
     prepareFor,
     stopLast,
   } = shared;
-  let described: { readonly url: string; readonly document: Promise<Record<string, unknown>> } | undefined;
-  const describeApi = async (url: string) => {
-    const { openApiDocument } = await import("../../http/openapi");
-    return openApiDocument(await shared.service.operations(), url, await shared.service.eventSchemas());
-  };
   const entries = feature(async () => (await import("../../help/entries")).createEntries());
   return {
     operations: feature(async () => tables.operations ?? (await import("../../operations")).operations),
     eventTypes: feature(async () => tables.eventTypes ?? (await import("../../operations")).eventTypes),
-    async eventSchemas() {
-      const { schemasOf } = await import("../../events/schema");
-      return schemasOf(await shared.service.eventTypes());
-    },
-    async apiDocument(url) {
-      if (described?.url !== url) described = { url, document: describeApi(url) };
-      return described.document;
-    },
+    ...descriptions(shared),
     async eventNames(types) {
       const [{ filterOf }, known] = await Promise.all([
         import("../../events/filter"),
@@ -172,6 +160,35 @@ export function surfaceFeatures(shared: ServiceParts, tables: Tables): SurfaceFe
     runningServer() {
       const running = findRunningServer(configDir);
       return running && { ...running, ...serverReport(shared.service) };
+    },
+  };
+}
+
+/** What is made of the whole table, which is loaded for that. */
+function descriptions(shared: ServiceParts): Pick<SurfaceFeatures, "eventSchemas" | "apiDocument"> {
+  let described: { readonly url: string; readonly document: Promise<Record<string, unknown>> } | undefined;
+  const describeApi = async (url: string) => {
+    const [{ openApiDocument }, { loadLate }, operations] = await Promise.all([
+      import("../../http/openapi"),
+      import("../../core/late-table"),
+      shared.service.operations(),
+    ]);
+    await loadLate(operations);
+    return openApiDocument(operations, url, await shared.service.eventSchemas());
+  };
+  return {
+    async eventSchemas() {
+      const [{ schemasOf }, { loadLate }, types] = await Promise.all([
+        import("../../events/schema"),
+        import("../../core/late-table"),
+        shared.service.eventTypes(),
+      ]);
+      await loadLate(types);
+      return schemasOf(types);
+    },
+    async apiDocument(url) {
+      if (described?.url !== url) described = { url, document: describeApi(url) };
+      return described.document;
     },
   };
 }
