@@ -1,9 +1,10 @@
 /**
  * What a person waits for at a terminal: a picture, a click and a look for an image, beside a server and without one; and the text on the
- * screen, read for the first time and again. The baseline of each is a limit.
+ * screen, read for the first time and again, with the program tesseract and with tesseract-wasm. The baseline of each is a limit.
  */
 import { spawnSync } from "bun";
-import { BINARY, type Figure, median, startDisplay, startSvc, temporaryFolder } from "./support";
+import { englishData, writePackage } from "../tests/host/desktop/tesseract-wasm";
+import { BINARY, type Figure, median, startDisplay, startServer, startSvc, temporaryFolder } from "./support";
 
 const ROUNDS = 15;
 const READS = 5;
@@ -47,20 +48,44 @@ export async function bench(): Promise<Figure[]> {
       ["locate", ["locate", cut]],
     ];
     const alone = commands.map(([name, words]) => figure(name, "alone", ALONE_MS, times(folder.path, words)));
-    await using _svc = await startSvc(folder.path);
-    // The first one starts the hands of the server.
-    run(folder.path, "screenshot", "--output", cut, "--region", "20,20,220,60");
-    const beside = commands.map(([name, words]) =>
-      figure(name, "beside a server", BESIDE_MS, times(folder.path, words)),
-    );
-    return [...beside, ...alone, ...(await reading(folder.path))];
+    const served = await besideServer(folder.path, cut, commands);
+    return [...served, ...alone, ...(await readingInWasm())];
   } finally {
     for (const window of windows) window.kill();
   }
 }
 
+/** @param cut where a picture of a part of the screen is written. */
+async function besideServer(
+  folder: string,
+  cut: string,
+  commands: ReadonlyArray<readonly [string, readonly string[]]>,
+): Promise<Figure[]> {
+  await using _svc = await startSvc(folder);
+  // The first one starts the hands of the server.
+  run(folder, "screenshot", "--output", cut, "--region", "20,20,220,60");
+  const beside = commands.map(([name, words]) =>
+    figure(name, "beside a server", BESIDE_MS, times(folder, words)),
+  );
+  return [...beside, ...(await reading(folder, "the text on a screen of 1280x800"))];
+}
+
+/** The same text on a host that has not the program, but its WebAssembly as data. */
+async function readingInWasm(): Promise<Figure[]> {
+  using folder = temporaryFolder();
+  const file = `${folder.path}/tesseract-wasm.tgz`;
+  await writePackage(file);
+  run(folder.path, "data", "add", "ocr-wasm", file);
+  run(folder.path, "data", "add", "ocr-eng", await englishData());
+  // The server reads, and looks for the program there: it starts nothing else by its name.
+  const PATH = folder.path;
+  const serve = [BINARY, "serve", "--json", "--port", "0", "--config-dir", folder.path];
+  await using _svc = await startServer(serve, { PATH });
+  return await reading(folder.path, "the text on a screen of 1280x800 by tesseract-wasm");
+}
+
 /** What the screen says, read for the first time and again, beside a server; each first one by another text. */
-async function reading(folder: string): Promise<Figure[]> {
+async function reading(folder: string, name: string): Promise<Figure[]> {
   const [first, again]: [number[], number[]] = [[], []];
   for (let nth = 0; nth < READS; nth++) {
     const window = show([`number ${nth}`, ...LINES.map((line) => `${nth} ${line}`)], "90x32+20+20");
@@ -70,10 +95,7 @@ async function reading(folder: string): Promise<Figure[]> {
     window.kill();
     await window.exited;
   }
-  return [
-    figure("the text on a screen of 1280x800", "for the first time", FIRST_READ_MS, first),
-    figure("the text on a screen of 1280x800", "again", AGAIN_MS, again),
-  ];
+  return [figure(name, "for the first time", FIRST_READ_MS, first), figure(name, "again", AGAIN_MS, again)];
 }
 
 function show(lines: readonly string[], geometry: string) {
