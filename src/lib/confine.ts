@@ -98,4 +98,12 @@ export async function confineLightly(): Promise<void> {
   if (process.platform === "linux") await filter("basic").catch(() => {});
 }
 
+/**
+ * The same for one that has loaded and opened all that it uses: it starts no process either, signals none, and opens no local socket. The
+ * channel to its parent stays. Its files are what they were: that takes {@link confine}.
+ */
+export async function confineAlone(): Promise<void> {
+  if (process.platform === "linux") await filter("alone").catch(() => {});
+}
+
 const filter = async (name: Filter) => (await import("./seccomp")).filterCalls(name);

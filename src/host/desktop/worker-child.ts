@@ -70,7 +70,7 @@ export default async function desktopChild(): Promise<void> {
     viewers ??= createViewers(use, {
       viewer: (...said) => parent?.viewer(...said),
       viewerStats: (stats) => parent?.viewerStats(stats),
-      videoFailed: (reason) => parent?.videoFailed(reason),
+      videoFailed: (...said) => parent?.videoFailed(...said),
     });
     return viewers.calls;
   };

@@ -189,7 +189,7 @@ export function createWorker(
       viewers.broke();
       viewers.lost("the desktop helper ended");
     };
-    const videoFailed = endVideos(() => viewers.forbidVideos(), options.log);
+    const videoFailed = sayVideoFailed(() => viewers.forbidVideos(), options.log);
     const events = { clipboard, ...yes.events(() => started), videoFailed, ...viewers.events };
     const started = startDesktopChild(options, { events, exit, isSpared: yes.isRestoring });
     child = started;
@@ -259,8 +259,13 @@ export function createWorker(
   };
 }
 
-/** @returns what is called when the child can make no videos. @param forbid has viewers ask for none. */
-const endVideos = (forbid: () => void, log: Log) => (reason: string) => {
+/** @returns what is called when the child could not make a video. @param forbid has viewers ask for none any more. */
+const sayVideoFailed = (forbid: () => void, log: Log) => (reason: string, pauseMs: number | null) => {
+  if (pauseMs !== null) {
+    const minutes = Math.round(pauseMs / 60_000);
+    log.warn(`videos are sent to viewers of the screen as single pictures for ${minutes} min: ${reason}`);
+    return;
+  }
   forbid();
   log.warn(`videos are sent to viewers of the screen as single pictures from now on: ${reason}`);
 };

@@ -51,7 +51,7 @@ export interface ViewerCalls extends RecordingCalls, BlackBoxCalls {
    *
    * @param viewer.control whether its keys, pointer and clipboard count from the start.
    * @param viewer.name for messages.
-   * @param viewer.video false where videos are encoded for nobody any more, since that has failed (default: true).
+   * @param viewer.video false where videos are encoded for nobody any more, since that has failed too often (default: true).
    */
   openViewer(viewer: {
     readonly id: string;
@@ -81,8 +81,8 @@ export interface ViewerEvents {
 
 /** What the child reports of videos. */
 export interface VideoEvents {
-  /** What encodes videos has failed, once: it is not used again. */
-  videoFailed(reason: string): void;
+  /** What encodes videos has failed. @param pauseMs until it is used again, in milliseconds; null for never. */
+  videoFailed(reason: string, pauseMs: number | null): void;
 }
 
 /** The calls that start the child where there is none. */
@@ -116,5 +116,5 @@ export const VIEWER_CALLS: ReadonlySet<string> = new Set(Object.keys(VIEWER_ANSW
 export const VIEWER_EVENTS = {
   viewer: v.strictTuple([v.string(), v.picklist(["open", "closed"]), v.string()]),
   viewerStats: v.strictTuple([v.array(STATS)]),
-  videoFailed: v.strictTuple([v.string()]),
+  videoFailed: v.strictTuple([v.string(), v.nullable(COUNT)]),
 };

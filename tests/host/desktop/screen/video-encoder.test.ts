@@ -1,15 +1,20 @@
 /** What encodes videos: the libraries of the host, as another program decodes what they make, and the process around them. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import type { PictureKind } from "../../../../src/host/desktop/screen/video/calls";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { MOST_BYTES, type PictureKind } from "../../../../src/host/desktop/screen/video/calls";
 import {
   nameOfEncoder,
   openVideoEncoder,
   type VideoEncoder,
 } from "../../../../src/host/desktop/screen/video/encoder";
+import { createVideoCalls } from "../../../../src/host/desktop/screen/video/encoder-child";
 import { convert, createPlanes, findConverter } from "../../../../src/host/desktop/screen/video/i420";
+import type { VideoLibrary } from "../../../../src/host/desktop/screen/video/library";
 import { openOpenH264 } from "../../../../src/host/desktop/screen/video/openh264";
+import { RefusedPicture } from "../../../../src/host/desktop/screen/video/refused";
 import { openX264 } from "../../../../src/host/desktop/screen/video/x264";
-import { testWith } from "../../../support";
+import { temporaryFolder, testWith } from "../../../support";
 import { cropped, decoded, picture, psnr, rgbOf } from "./moving";
 
 setDefaultTimeout(60_000);
@@ -122,6 +127,90 @@ withDecoder(
     encoder.leave();
   },
 );
+
+withDecoder("a size that the library refuses is no failure: a smaller part is encoded after it", async () => {
+  // Wider than x264 takes.
+  const screen = { width: 16_400, height: 64 };
+  const encoder = await openVideoEncoder(screen);
+  if (!encoder) throw new Error("the host has no library that is known");
+  const pixels = new Int32Array(screen.width * screen.height);
+  const all = encoder.encode({ ...screen, pixels }, { x: 0, y: 0, ...screen }, "first");
+  await expect(all).rejects.toBeInstanceOf(RefusedPicture);
+  const place = { x: 64, y: 0, width: 128, height: 64 };
+  expect(await decoded(await video(encoder, screen, place), place)).toHaveLength(4);
+  encoder.leave();
+});
+
+testWith("ffmpeg").each([
+  ["x264", openX264, { width: 16_400, height: 64 }],
+  ["OpenH264", openOpenH264, { width: 7_680, height: 2_160 }],
+] as const)("%s says of a size that it refuses it", (_name, open, size) => {
+  const library = open();
+  expect(library).not.toBeNull();
+  expect(library?.open(size)).toBeNull();
+});
+
+/** The path of a file as large as the memory for pictures of 64x64 pixels; it is gone when the scope ends. */
+async function memoryFile(): Promise<Disposable & { readonly path: string }> {
+  const folder = temporaryFolder();
+  const path = join(folder.path, "memory");
+  await Bun.write(path, new Uint8Array(64 * 64 * 4 + MOST_BYTES));
+  return { path, [Symbol.dispose]: () => folder[Symbol.dispose]() };
+}
+
+test("a picture that is too large is refused, and the next stream begins", async () => {
+  let length = MOST_BYTES + 1;
+  const library: VideoLibrary = {
+    name: "a stand-in",
+    open: () => ({ encode: () => new Uint8Array(length), close() {} }),
+  };
+  using memory = await memoryFile();
+  const calls = createVideoCalls(async () => library);
+  await calls.share(memory.path);
+  const wanted = { width: 64, height: 64, kind: "first" } as const;
+  expect(await calls.encode(wanted)).toBe("its bytes");
+  length = MOST_BYTES;
+  expect(await calls.encode(wanted)).toBe(MOST_BYTES);
+});
+
+test("the process gives up what it needs no longer once its library and its memory are there", async () => {
+  const done: string[] = [];
+  const library: VideoLibrary = { name: "a stand-in", open: () => null };
+  using memory = await memoryFile();
+  const find = async () => {
+    done.push("found");
+    return library;
+  };
+  const calls = createVideoCalls(find, async () => void done.push("given up"));
+  await calls.share(memory.path);
+  expect(done).toEqual(["found", "given up"]);
+});
+
+withDecoder("the process has nothing of the environment, and two filters of system calls", async () => {
+  process.env.SVC_TEST_OF_VIDEOS = "a secret";
+  try {
+    const encoder = await openVideoEncoder({ width: 64, height: 64 });
+    const [pid = ""] = (await Bun.$`pgrep -P ${process.pid} -f video-child`.text()).trim().split("\n");
+    expect(readFileSync(`/proc/${pid}/environ`, "utf8")).not.toContain("SVC_TEST_OF_VIDEOS");
+    expect(readFileSync(`/proc/${pid}/status`, "utf8")).toMatch(/^Seccomp_filters:\s+2$/m);
+    encoder?.leave();
+  } finally {
+    delete process.env.SVC_TEST_OF_VIDEOS;
+  }
+});
+
+withDecoder("where there is no memory to share, it does not start, and says so", async () => {
+  // As large as the room for a picture, less than nothing: none is left.
+  const none = openVideoEncoder({ width: -1_024, height: MOST_BYTES / 4_096 });
+  await expect(none).rejects.toThrow("there is no memory to share with the video encoder");
+});
+
+test("whoever asks for the name of the library waits three seconds at most", async () => {
+  const command = [process.execPath, "-e", "process.on('message', () => {}); setInterval(() => {}, 1e6)"];
+  await expect(nameOfEncoder(command)).rejects.toThrow(
+    "the video encoder did not answer within 3 s, and was killed",
+  );
+});
 
 test("a process that ends in the middle fails the picture, and says how it ended", async () => {
   const command = [

@@ -43,7 +43,12 @@ async function serve(source: Partial<VideoSource> = {}) {
       };
     },
     () => {},
-    { open: openVideoEncoder, failed: (reason) => void failures.push(reason), ...source },
+    {
+      isReady: () => failures.length === 0,
+      open: openVideoEncoder,
+      failed: (reason) => void failures.push(reason),
+      ...source,
+    },
   );
   const none = { clipboard: async () => "", setClipboard: async () => {} };
   const server = createServer(
@@ -59,14 +64,14 @@ async function serve(source: Partial<VideoSource> = {}) {
   return {
     failures,
     now: () => rgbOf(pixels),
-    /** Shows another picture on all of the screen, but for one tile, which stays as it was first. */
-    draw(nth: number) {
-      pixels.set(picture(SIZE, nth));
+    /** Shows another picture on all of the screen, or above `bottom`, but for one tile, which stays as it was first. */
+    draw(nth: number, bottom = SIZE.height) {
+      pixels.set(picture(SIZE, nth).subarray(0, bottom * SIZE.width));
       for (let y = STILL.y; y < STILL.y + STILL.height; y++) {
         const [from, to] = [y * SIZE.width + STILL.x, y * SIZE.width + STILL.x + STILL.width];
         pixels.set(first.subarray(from, to), from);
       }
-      areas = [{ x: 0, y: 0, ...SIZE }];
+      areas = [{ x: 0, y: 0, width: SIZE.width, height: bottom }];
       events?.damaged();
     },
     point(shape: Cursor, x: number, y: number) {
@@ -224,7 +229,25 @@ withDecoder(
   },
 );
 
-test("an encoder that fails is left for pictures one by one, at once and for good", async () => {
+test("who only looks does not wait for an encoder that hangs to see what lies beside the video", async () => {
+  const hung = Promise.withResolvers<Buffer>();
+  let hangs = false;
+  const encode = async () => (hangs ? hung.promise : Buffer.from("a picture"));
+  using served = await serve({ open: async () => ({ name: "a stand-in", encode, leave() {} }) });
+  using viewer = await served.connect(...BROWSER);
+  await viewer.shows(async () => served.now());
+  // The last row of tiles is no part of the video.
+  const above = { ...served, draw: (nth: number) => served.draw(nth, 256) };
+  const next = await play(above, [viewer], () => viewer.videos.length >= 5);
+  hangs = true;
+  const before = viewer.rects.length;
+  served.draw(next);
+  await until("what lies below", () => viewer.rects.slice(before).some(({ y }) => y >= 256) || undefined);
+  expect(viewer.rects.slice(before).filter(({ encoding }) => encoding === H264)).toEqual([]);
+  hung.resolve(Buffer.from("a late picture"));
+});
+
+test("an encoder that fails is left for pictures one by one, at once", async () => {
   let opened = 0;
   using served = await serve({
     async open() {

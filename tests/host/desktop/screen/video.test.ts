@@ -8,7 +8,8 @@ import {
   videoRect,
 } from "../../../../src/host/desktop/screen/child/video";
 import type { VideoEncoder } from "../../../../src/host/desktop/screen/video/encoder";
-import { nextTurn } from "../../../support";
+import { RefusedPicture } from "../../../../src/host/desktop/screen/video/refused";
+import { movableClock, nextTurn } from "../../../support";
 import { picture } from "./moving";
 
 const SIZE = { width: 256, height: 192 };
@@ -39,6 +40,7 @@ async function start(source: Partial<VideoSource> = {}) {
     leave: () => void left++,
   };
   const video = createVideo(frame, {
+    isReady: () => failures.length === 0,
     async open() {
       opened++;
       return encoder;
@@ -143,12 +145,73 @@ test("one picture is made at a time: who could begin with none of it waits", asy
   await made[0]?.done();
   draw();
   firstOf(video, first);
-  expect(video.take(seat())).toBe("later");
+  const late = seat();
+  video.take(late);
+  expect(video.take(late)).toBe("later");
   expect(made).toHaveLength(2);
   video.close();
 });
 
-test("one that fails is reported once, and there is no video any more", async () => {
+test("who comes while another has it gets its part of the screen in another way first, and waits then", async () => {
+  const { video, made, draw, first } = await start();
+  firstOf(video, first);
+  await made[0]?.done();
+  draw();
+  firstOf(video, first);
+  await made[1]?.done();
+  const late = seat();
+  draw();
+  expect(video.take(late)).toBeUndefined();
+  expect(video.take(late)).toBe("later");
+  // It waits for the next that needs none before it, which is made for it.
+  await Bun.sleep(1_050);
+  for (let times = 0; times < 4; times++) draw();
+  expect(firstOf(video, late)?.isFirst).toBe(true);
+  expect(made.map(({ kind }) => kind)).toEqual(["first", "next", "key"]);
+  video.close();
+});
+
+test("one that fails is reported once, and there is no video until it may be tried again", async () => {
+  let isReady = true;
+  const { video, made, draw, first, failures, count } = await start({ isReady: () => isReady });
+  const turn = firstOf(video, first);
+  isReady = false;
+  await made[0]?.fail(new Error("out of order"));
+  await turn?.picture.bytes.catch(() => {});
+  draw();
+  expect(video.take(first)).toBeUndefined();
+  isReady = true;
+  expect(video.take(first)).toBeUndefined();
+  await nextTurn();
+  expect(firstOf(video, first)?.isFirst).toBe(true);
+  expect(made.map(({ kind }) => kind)).toEqual(["first", "first"]);
+  expect([failures, count()]).toEqual([["out of order"], { opened: 2, left: 1 }]);
+  video.close();
+});
+
+test("a part of the screen whose picture is refused is no video for a minute, and nothing has failed", async () => {
+  using clock = movableClock();
+  const { video, made, draw, first, failures, count } = await start();
+  const play = () => {
+    for (let times = 0; times < 4; times++) draw();
+  };
+  const turn = firstOf(video, first);
+  turn?.picture.bytes.catch(() => {});
+  await made[0]?.fail(new RefusedPicture("it is too large"));
+  play();
+  expect([video.area(), video.take(first)]).toEqual([undefined, undefined]);
+  clock.advance(59_000);
+  play();
+  expect(video.area()).toBeUndefined();
+  clock.advance(2_000);
+  play();
+  expect(video.area()?.rect).toEqual({ x: 0, y: 0, ...SIZE });
+  expect(firstOf(video, first)?.isFirst).toBe(true);
+  expect([failures, count()]).toEqual([[], { opened: 1, left: 0 }]);
+  video.close();
+});
+
+test("while it may not be tried again, no viewer waits for it", async () => {
   const { video, made, draw, first, failures, count } = await start();
   const turn = firstOf(video, first);
   turn?.picture.bytes.catch(() => {});

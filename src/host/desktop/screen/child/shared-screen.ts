@@ -6,7 +6,7 @@ import type { Backend } from "../../backend";
 import { type Door, openDoor } from "./door";
 import { forgetPngs } from "./jpeg";
 import { openScreen, type Screen } from "./screen";
-import type { VideoSource } from "./video";
+import type { OwnVideos } from "./videos";
 
 /** How long the screen is still watched when nobody looks any more, in milliseconds: thumbnails come again and again. */
 const LINGER_MS = 5_000;
@@ -19,12 +19,6 @@ interface SharedScreenParts {
   /** Called when the screen has gone and could not be found again. */
   gone(reason: string): void;
   readonly videos: OwnVideos;
-}
-
-/** Where videos are encoded in this process. */
-export interface OwnVideos extends VideoSource {
-  /** Nothing encodes them from now on. */
-  forbid(): void;
 }
 
 /** The screen and the door. */

@@ -231,7 +231,8 @@ export class Updates implements Looker {
   }
 
   /**
-   * Sends what is ready first to who controls: a letter that was typed does not wait for a video on the same screen.
+   * Sends what is ready first to who controls: a letter that was typed does not wait for a video on the same screen. What lies beside a
+   * picture of a video waits for that of nobody: it comes from another process, which may hang for seconds.
    *
    * @param form in which it was encoded: the viewer may want another one meanwhile.
    * @param video a picture that comes before what lies on it.
@@ -244,26 +245,20 @@ export class Updates implements Looker {
   ): Promise<void> {
     const { screen, gauge, wishes } = this.parts;
     const { encoder } = screen;
-    const now = first.slice();
-    const later: EncodedRect[] = [];
-    for (const one of encoded) {
-      const isOnVideo = video && one.tiles.some((tile) => video.area.tiles.has(tile));
-      if (one.bytes instanceof Buffer && !isOnVideo) now.push(this.#wrapped(one, form, one.bytes));
-      else later.push(one);
-      for (const tile of one.tiles) {
-        if (one.isLossy) this.#lossy[tile] = 1;
-        else if (isWithin(screen.frame.placeOf(tile), one.rect)) this.#lossy[tile] = 0;
-      }
-      this.#nextTile = (one.tiles[0] ?? 0) + 1;
-    }
-    const hasToWait = later.length > 0 || video !== undefined;
-    if (hasToWait && now.length > 0 && this.#isContinuous && wishes.hasControl) {
-      this.#sendUpdate(now.splice(0));
-    }
+    const { ready, beside, over } = this.#sorted(encoded, form, video);
+    const now = [...first, ...ready];
+    const isOver = () => !this.#isRunning || encoder !== screen.encoder;
+    const sendFirst = () => {
+      if (now.length > 0 && this.#isContinuous) this.#sendUpdate(now.splice(0));
+    };
+    if (wishes.hasControl && (beside.length > 0 || video)) sendFirst();
+    for (const one of beside) now.push(this.#wrapped(one, form, await one.bytes));
+    if (isOver()) return;
+    if (video) sendFirst();
     const sent = await video?.rect.catch(() => undefined);
     if (sent) now.push(sent);
-    for (const one of later) now.push(this.#wrapped(one, form, await one.bytes));
-    if (!this.#isRunning || encoder !== screen.encoder) return;
+    for (const one of over) now.push(this.#wrapped(one, form, await one.bytes));
+    if (isOver()) return;
     // There is no video any more: what it would have brought is sent in another way.
     if (video && !sent) this.changed([...video.area.tiles]);
     if (encoded.length === 0 && !sent) {
@@ -273,6 +268,22 @@ export class Updates implements Looker {
     gauge.frame();
     this.#sendUpdate(now, this.#knows(PSEUDO.fence) ? gauge.fence() : undefined);
     if (sent || encoded.some((one) => one.isLossy)) this.#refineLater(REST_MS);
+  }
+
+  /** What is ready now, what lies beside the video, and what over it. The viewer has all of it from now on. */
+  #sorted(encoded: readonly EncodedRect[], form: Form, video?: TakenPicture) {
+    const [ready, beside, over]: [Buffer[], EncodedRect[], EncodedRect[]] = [[], [], []];
+    for (const one of encoded) {
+      if (one.tiles.some((tile) => video?.area.tiles.has(tile))) over.push(one);
+      else if (one.bytes instanceof Buffer) ready.push(this.#wrapped(one, form, one.bytes));
+      else beside.push(one);
+      for (const tile of one.tiles) {
+        if (one.isLossy) this.#lossy[tile] = 1;
+        else if (isWithin(this.parts.screen.frame.placeOf(tile), one.rect)) this.#lossy[tile] = 0;
+      }
+      this.#nextTile = (one.tiles[0] ?? 0) + 1;
+    }
+    return { ready, beside, over };
   }
 
   #wrapped({ rect }: EncodedRect, form: Form, bytes: Buffer): Buffer {

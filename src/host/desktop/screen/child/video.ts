@@ -5,7 +5,8 @@
  * one in a second is made for that. What waits for a slow viewer is so never more than one picture.
  */
 import type { VideoEncoder } from "../video/encoder";
-import type { Frame } from "./frame";
+import { RefusedPicture } from "../video/refused";
+import { type Frame, isWithin, type Rect } from "./frame";
 import { Motion, type VideoArea } from "./motion";
 import { rectHeader } from "./server-messages";
 
@@ -17,12 +18,16 @@ const RESET_ALL = 2;
 const KEY_MS = 1_000;
 /** How long the encoder is kept without a video, in milliseconds. */
 const IDLE_MS = 10_000;
+/** How long a part of the screen is no video whose picture the encoder has refused, in milliseconds. */
+const REFUSED_MS = 60_000;
 
 /** Where videos are encoded. */
 export interface VideoSource {
+  /** Whether it may be opened now: not for a while after it has failed. */
+  isReady(): boolean;
   /** @returns null for nowhere. @throws why it does not start. */
   open(size: { readonly width: number; readonly height: number }): Promise<VideoEncoder | null>;
-  /** Called when it has failed: it is not opened again. */
+  /** Called when it has failed, once: it is opened again when {@link isReady} says so. */
   failed(reason: string): void;
 }
 
@@ -58,12 +63,13 @@ export async function videoRect({ area, bytes }: VideoPicture, isFirst: boolean)
 export interface Video {
   /** Takes the tiles that a look found changed. */
   observe(tiles: readonly number[]): void;
-  /** The part of the screen that is a video now, whether it is encoded or not. */
+  /** The part of the screen that is a video now, whether it is encoded or not; but none that was refused. */
   area(): VideoArea | undefined;
   /**
    * The next picture for a viewer, which begins to be made here if it must.
    *
-   * @returns undefined while there is no video, or nothing to encode it with.
+   * @returns undefined while there is no video, or nothing to encode it with; and once for who has no picture of it and is to wait for one,
+   *   so that it has its part of the screen meanwhile, as it is now.
    */
   take(seat: VideoSeat): VideoTurn | undefined;
   /** The viewer has gone, or takes no video any more. */
@@ -88,7 +94,9 @@ class EncodedVideo implements Video {
   readonly #motion: Motion;
   /** Those that have a picture of the stream of now. */
   readonly #seats = new Set<VideoSeat>();
-  /** `none` on this host, or no longer. */
+  /** Those that have none, and wait for one. */
+  readonly #waiting = new Set<VideoSeat>();
+  /** `none` on this host, or closed. */
   #encoder: VideoEncoder | "opening" | "none" | undefined;
   /** The last picture, while the stream goes on, and the one before it. */
   #newest: VideoPicture | undefined;
@@ -99,6 +107,8 @@ class EncodedVideo implements Video {
   #lastKey = Number.NEGATIVE_INFINITY;
   #idle: Timer | undefined;
   #isClosed = false;
+  /** The part of the screen that was refused last, and until when it is no video. */
+  #refused: { readonly rect: Rect; readonly until: number } | undefined;
 
   constructor(
     private readonly frame: Frame,
@@ -112,7 +122,9 @@ class EncodedVideo implements Video {
   }
 
   area(): VideoArea | undefined {
-    return this.#motion.area(performance.now());
+    const now = performance.now();
+    const area = this.#motion.area(now);
+    return area && this.#isRefused(area.rect, now) ? undefined : area;
   }
 
   take(seat: VideoSeat): VideoTurn | undefined {
@@ -134,7 +146,9 @@ class EncodedVideo implements Video {
     // One that needs none before it is a large one for all others.
     if (this.#isBusy || !(continues || isDue || isAlone)) {
       this.#isKeyWanted ||= !continues;
-      return "later";
+      if (this.#seats.has(seat) || this.#waiting.has(seat)) return "later";
+      this.#waiting.add(seat);
+      return undefined;
     }
     const isKey = !continues || (this.#isKeyWanted && isDue);
     return this.#give(seat, this.#make(encoder, area, isKey));
@@ -142,6 +156,7 @@ class EncodedVideo implements Video {
 
   leave(seat: VideoSeat): void {
     this.#seats.delete(seat);
+    this.#waiting.delete(seat);
     seat.picture = undefined;
   }
 
@@ -154,6 +169,7 @@ class EncodedVideo implements Video {
   #give(seat: VideoSeat, picture: VideoPicture): VideoTurn {
     const isFirst = !this.#seats.has(seat);
     this.#seats.add(seat);
+    this.#waiting.delete(seat);
     seat.picture = picture;
     return { picture, isFirst };
   }
@@ -173,22 +189,34 @@ class EncodedVideo implements Video {
       () => {
         this.#isBusy = false;
       },
-      (error) => this.#fail(error),
+      (error) => (error instanceof RefusedPicture ? this.#refuse(area) : this.#fail(error)),
     );
     this.#restLater();
     return picture;
+  }
+
+  /** What is at least as large is refused, too. */
+  #isRefused(rect: Rect, now: number): boolean {
+    return this.#refused !== undefined && now < this.#refused.until && isWithin(this.#refused.rect, rect);
+  }
+
+  #refuse({ rect }: VideoArea): void {
+    this.#isBusy = false;
+    this.#endStream();
+    this.#refused = { rect, until: performance.now() + REFUSED_MS };
   }
 
   #endStream(): void {
     this.#newest = this.#previous = undefined;
     for (const seat of this.#seats) seat.picture = undefined;
     this.#seats.clear();
+    this.#waiting.clear();
   }
 
   /** The encoder, once it is there; it is opened when it is first needed. */
   #ready(): VideoEncoder | undefined {
     if (typeof this.#encoder === "object") return this.#encoder;
-    if (this.#encoder) return undefined;
+    if (this.#encoder || !this.source.isReady()) return undefined;
     this.#encoder = "opening";
     this.source.open(this.frame).then(
       (opened) => {
@@ -206,7 +234,6 @@ class EncodedVideo implements Video {
     this.#endStream();
     const isNews = !this.#isClosed && this.#encoder !== "none" && this.#encoder !== undefined;
     this.#rest();
-    this.#encoder = "none";
     if (isNews) this.source.failed(error instanceof Error ? error.message : String(error));
   }
 

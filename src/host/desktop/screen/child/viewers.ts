@@ -15,8 +15,9 @@ import type { RecordingCalls, RecordingResult } from "../record/calls";
 import { createViewerClipboard } from "./clipboard";
 import { createInput } from "./input";
 import { Session } from "./session";
-import { type OwnVideos, SharedScreen } from "./shared-screen";
+import { SharedScreen } from "./shared-screen";
 import { takeSnapshot } from "./snapshot";
+import { createVideos } from "./videos";
 
 /** How many viewers there may be at once: the server lets in 16, and counts those that are ending no longer. */
 const MAX_VIEWERS = 32;
@@ -146,27 +147,6 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents 
 function requireRoom(viewers: ReadonlyMap<string, Viewer>, id: string): void {
   if (viewers.has(id)) throw badInput(`there is a viewer ${JSON.stringify(id)} already`);
   if (viewers.size >= MAX_VIEWERS) throw unavailable(`there are ${MAX_VIEWERS} viewers already`);
-}
-
-/** Where videos are encoded: nowhere any more once that has failed, or was found not to be there. */
-function createVideos(events: VideoEvents): OwnVideos {
-  let isOff = false;
-  return {
-    async open(size) {
-      if (isOff) return null;
-      const { openVideoEncoder } = await import("../video/encoder");
-      const opened = await openVideoEncoder(size);
-      isOff ||= opened === null;
-      return opened;
-    },
-    failed(reason) {
-      isOff = true;
-      events.videoFailed(reason);
-    },
-    forbid() {
-      isOff = true;
-    },
-  };
 }
 
 /** What a desk compares screens by. */

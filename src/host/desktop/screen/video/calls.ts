@@ -5,13 +5,19 @@
 import * as v from "valibot";
 import { NOTHING, type Protocol } from "../../../../lib/child";
 
-/** The largest picture of a stream, in bytes; one that is larger is a failure. */
+/** The largest picture of a stream, in bytes. */
 export const MOST_BYTES = 4 * 1_024 * 1_024;
 
 /** How a picture is encoded: as the first of a stream of its own, without those before it, or after them. */
 export const PICTURE_KINDS = ["first", "key", "next"] as const;
 
 export type PictureKind = (typeof PICTURE_KINDS)[number];
+
+/**
+ * Why a picture is not encoded though nothing has failed: the library does not take its size; it would have more than {@link MOST_BYTES}.
+ * The next one must be a first.
+ */
+export const REFUSALS = ["its size", "its bytes"] as const;
 
 /** What the process is asked to encode. */
 export interface WantedPicture {
@@ -31,8 +37,8 @@ export interface VideoCalls {
    * @param path of a file.
    */
   share(path: string): Promise<void>;
-  /** Encodes the pixels at the start of the memory. @returns how many bytes of the picture are at its end. */
-  encode(wanted: WantedPicture): Promise<number>;
+  /** Encodes the pixels at the start of the memory. @returns how many bytes of the picture are at its end; or why it is refused. */
+  encode(wanted: WantedPicture): Promise<number | (typeof REFUSALS)[number]>;
 }
 
 /** The form of what the process answers: native code in it may have been taken over. */
@@ -40,7 +46,10 @@ export const VIDEO_PROTOCOL: Protocol<VideoCalls> = {
   answers: {
     find: v.nullable(v.pipe(v.string(), v.maxLength(100))),
     share: NOTHING,
-    encode: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MOST_BYTES)),
+    encode: v.union([
+      v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MOST_BYTES)),
+      v.picklist(REFUSALS),
+    ]),
   },
   events: {},
 };

@@ -2,16 +2,20 @@
  * The process that encodes videos, from the side of the desktop's child, which shares memory with it.
  */
 import { closeSync } from "node:fs";
-import { type Child, startChild } from "../../../../lib/child";
+import { type Child, type Remote, startChild } from "../../../../lib/child";
+import { bareEnvironment } from "../../../../lib/confine";
 import { silentLog } from "../../../../lib/log";
 import { selfCommand } from "../../../../lib/self-command";
 import type { Size } from "../../geometry";
 import { createMemory } from "../../shared-memory";
 import type { Rect } from "../child/frame";
 import { MOST_BYTES, type PictureKind, VIDEO_PROTOCOL, type VideoCalls } from "./calls";
+import { RefusedPicture } from "./refused";
 
 /** How long the process may take to start, and for a picture, in milliseconds: it is killed then. */
 const [START_MS, PICTURE_MS] = [10_000, 3_000];
+/** The same where it is asked for a name only: that is a part of a call of the desktop's child, which is killed after 10 s. */
+const NAME_MS = 3_000;
 
 /** Pixels that are sent: all of a screen. */
 export interface VideoedPixels extends Size {
@@ -28,7 +32,7 @@ export interface VideoEncoder {
    * twice there.
    *
    * @returns an access unit of H.264 (annex B). The pixels are read before this returns.
-   * @throws why it is of no use any more.
+   * @throws a {@link RefusedPicture}; anything else says why it is of no use any more.
    */
   encode(screen: VideoedPixels, place: Rect, kind: PictureKind): Promise<Buffer>;
   /** Ends it. */
@@ -43,6 +47,8 @@ const start = (command: readonly string[]) =>
     what: "the video encoder",
     // How it ended is what the call that it happened to throws.
     log: silentLog,
+    // Its code is that of libraries of the host.
+    env: bareEnvironment(),
     protocol: VIDEO_PROTOCOL,
   });
 
@@ -51,16 +57,14 @@ const start = (command: readonly string[]) =>
  *
  * @param screen how large the pictures are at most.
  * @param command its command line (default: svc's own).
- * @returns null where the host has no library for it, or no memory to share.
- * @throws why it does not start.
+ * @returns null where the host has no library for it.
+ * @throws why it does not start: no memory to share with it, too.
  */
 export async function openVideoEncoder(
   screen: Size,
   command: readonly string[] = selfCommand(["video-child"]),
 ): Promise<VideoEncoder | null> {
   if (process.platform !== "linux") return null;
-  const memory = createMemory(even(screen.width) * even(screen.height) * 4 + MOST_BYTES);
-  if (!memory) return null;
   const child = start(command);
   try {
     const calls = child.calls(START_MS);
@@ -69,12 +73,21 @@ export async function openVideoEncoder(
       void child.leave();
       return null;
     }
-    // It has no name in the file system any more.
-    await calls.share(`/proc/${process.pid}/fd/${memory.fd}`);
-    return encoderIn(child, name, memory.bytes);
+    return encoderIn(child, name, await share(calls, screen));
   } catch (error) {
     void child.kill();
     throw error;
+  }
+}
+
+/** Memory that both processes have, for pictures of a screen. @throws where there is none. */
+async function share(calls: Remote<VideoCalls>, screen: Size): Promise<Uint8Array<ArrayBuffer>> {
+  const memory = createMemory(even(screen.width) * even(screen.height) * 4 + MOST_BYTES);
+  if (!memory) throw new Error("there is no memory to share with the video encoder");
+  try {
+    // It has no name in the file system any more.
+    await calls.share(`/proc/${process.pid}/fd/${memory.fd}`);
+    return memory.bytes;
   } finally {
     closeSync(memory.fd);
   }
@@ -84,7 +97,7 @@ export async function openVideoEncoder(
 export async function nameOfEncoder(command = selfCommand(["video-child"])): Promise<string | null> {
   if (process.platform !== "linux") return null;
   await using child = start(command);
-  return await child.calls(START_MS).find();
+  return await child.calls(NAME_MS).find();
 }
 
 function encoderIn(child: Child<VideoCalls>, name: string, memory: Uint8Array<ArrayBuffer>): VideoEncoder {
@@ -97,6 +110,8 @@ function encoderIn(child: Child<VideoCalls>, name: string, memory: Uint8Array<Ar
       const [width, height] = [even(place.width), even(place.height)];
       copyPart(pixels, screen, place);
       const length = await calls.encode({ width, height, kind });
+      if (typeof length === "string")
+        throw new RefusedPicture(`a picture of ${width}x${height} is refused for ${length}`);
       return Buffer.from(picture.subarray(0, length));
     },
     leave: () => void child.leave(),

@@ -21,8 +21,8 @@ export interface VideoStream {
 export interface VideoLibrary {
   /** With its version: `OpenH264 2.3.1`. */
   readonly name: string;
-  /** @throws an Error when the library refuses the size. */
-  open(size: Size): VideoStream;
+  /** @returns null where the library refuses the size. @throws an Error when it fails. */
+  open(size: Size): VideoStream | null;
 }
 
 /** Pictures a second that the libraries plan for. */

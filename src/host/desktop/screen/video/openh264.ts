@@ -156,7 +156,7 @@ function isKnown(view: DataView): boolean {
   return found.join() === [0, 1, 1, -1, 1, 51, 400, 1, 2].join();
 }
 
-function openStream(library: Library, { width, height }: Size): VideoStream {
+function openStream(library: Library, { width, height }: Size): VideoStream | null {
   const encoder = createEncoder(library);
   const view = encoder.defaults();
   const bitrate = Math.min(MOST_KBPS * 1_000, Math.round(width * height * BITS_A_PIXEL * PLANNED_FPS));
@@ -190,12 +190,10 @@ function openStream(library: Library, { width, height }: Size): VideoStream {
     [layer + LAYER.matrix, COLOURS.matrix],
   ] as const)
     view.setUint8(at, value);
-  const failed = encoder.initialize(view);
-  if (failed) {
-    encoder.destroy();
-    throw new Error(`OpenH264 does not take a picture of ${width}x${height} (${failed})`);
-  }
-  return streamOf(encoder);
+  if (encoder.initialize(view) === 0) return streamOf(encoder);
+  // All that differs from one stream to another is the size, which may be 36,864 blocks of 16 by 16 pixels (level 5.2).
+  encoder.destroy();
+  return null;
 }
 
 function streamOf(encoder: Encoder): VideoStream {

@@ -101,7 +101,7 @@ function isKnown(view: DataView): boolean {
   return found.join() === [1, 0, 0, 0, I420, 8, -1].join();
 }
 
-function openStream(library: Library, size: Size): VideoStream {
+function openStream(library: Library, size: Size): VideoStream | null {
   const { view, free } = defaults(library);
   view.setInt32(PARAM.width, size.width, true);
   view.setInt32(PARAM.height, size.height, true);
@@ -109,15 +109,14 @@ function openStream(library: Library, size: Size): VideoStream {
     const [key, setting] = [cString(name), cString(value)];
     return library.x264_param_parse(ptr(view), ptr(key), ptr(setting)) !== 0;
   });
+  const names = refused.map(([name]) => name);
   const profile = cString("baseline");
-  const isOver = refused.length > 0 || library.x264_param_apply_profile(ptr(view), ptr(profile)) !== 0;
-  const encoder = isOver ? null : library.x264_encoder_open_164(ptr(view));
+  if (library.x264_param_apply_profile(ptr(view), ptr(profile)) !== 0) names.push("the profile");
+  const encoder = names.length > 0 ? null : library.x264_encoder_open_164(ptr(view));
   free();
-  if (!encoder) {
-    const what = refused.map(([name]) => name).join(", ") || `a picture of ${size.width}x${size.height}`;
-    throw new Error(`x264 does not take ${what}`);
-  }
-  return streamOf(library, Number(encoder) as Pointer);
+  if (names.length > 0) throw new Error(`x264 does not take ${names.join(", ")}`);
+  // All that differs from one stream to another is the size.
+  return encoder ? streamOf(library, Number(encoder) as Pointer) : null;
 }
 
 function streamOf(library: Library, encoder: Pointer): VideoStream {
