@@ -102,7 +102,7 @@ const ALLOWED: ReadonlyArray<{ readonly why: string; readonly uses: Readonly<Rec
       "checks/clock.ts": 1,
       "desk/witnessed.js": 1,
       "join/enter.ts": 1,
-      "join/signed-time.ts": 2,
+      "join/signed-time.ts": 1,
       "nats/plan-announcements.ts": 2,
       "operations/find.ts": 1,
       "hosts/hosts.js": 1,

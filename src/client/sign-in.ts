@@ -8,7 +8,7 @@
 import type * as v from "valibot";
 import { ANY_PART, doubled, jitter } from "../lib/backoff";
 import { resolvesWithin } from "../lib/deadline";
-import { cancelled, forbidden, timedOut } from "../lib/errors";
+import { forbidden, timedOut } from "../lib/errors";
 import { comparedCode } from "../trust/oidc/pages";
 import { showProvider } from "../trust/operations/oidc";
 import { beginDevice, completeDevice, redeem } from "../trust/operations/oidc-terminal";
@@ -100,7 +100,6 @@ export async function signInInBrowser(
 export async function signInOnDevice(
   server: Pick<RemoteServer, "url" | "trust">,
   show: (what: { readonly address: string; readonly code: string; readonly whole: string | null }) => unknown,
-  signal?: AbortSignal,
 ): Promise<Session> {
   const begun = await callRemote(unknownAt(server), beginDevice, {}, PATIENCE);
   const { handle, verification_uri: address, user_code: code, verification_uri_complete: whole } = begun;
@@ -111,7 +110,6 @@ export async function signInOnDevice(
   for (let interval = begun.interval; performance.now() < until; ) {
     const more = failures === 0 ? 0 : jitter(doubled(AFTER_FAILURE, failures - 1), ANY_PART);
     await Bun.sleep(Math.min(interval * 1_000 + more, Math.max(0, until - performance.now())));
-    if (signal?.aborted) throw cancelled("cancelled");
     try {
       const { session, slower } = await callRemote(unknownAt(server), completeDevice, { handle }, PATIENCE);
       if (session) return session;

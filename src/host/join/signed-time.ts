@@ -14,11 +14,11 @@ const AHEAD_MS = 86_400_000;
  * @param signed ISO 8601 in UTC, as is `newest`, which is empty where none was taken. One that is to come by days was kept by a clock
  *   that was ahead, or by an earlier svc, and says nothing.
  */
-export const isOlder = (signed: string, newest: string, now = Date.now()): boolean =>
-  signed < newest && Date.parse(newest) - now < AHEAD_MS;
+export const isOlder = (signed: string, newest: string): boolean =>
+  signed < newest && Date.parse(newest) - Date.now() < AHEAD_MS;
 
 /** The time that is kept of a word which is taken now, ISO 8601. @param signed as in {@link isOlder}. */
-export function keptTime(signed: string, now = Date.now()): string {
-  const taken = new Date(now).toISOString();
+export function keptTime(signed: string): string {
+  const taken = new Date().toISOString();
   return signed < taken ? signed : taken;
 }

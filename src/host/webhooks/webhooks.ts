@@ -85,8 +85,8 @@ export function createWebhooks({
     return hooks.list().filter((hook) => hook.disabled === undefined && endOf(hook, howEnded) === null);
   };
   const hooksName = basename(files.webhooks);
-  const shared = { log, queue, active, signal, now, pause, oldest };
-  const deliveries = createDeliveries({ ...shared, hooks, hooksName, existingQueue });
+  const shared = { log, queue, active, signal, now, pause };
+  const deliveries = createDeliveries({ ...shared, oldest, hooks, hooksName, existingQueue });
   const { beginDue } = deliveries;
   const feed = createFeed({ ...shared, events, namesOf, source, collected: beginDue });
 

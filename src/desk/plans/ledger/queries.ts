@@ -22,7 +22,7 @@ export interface LedgerQueries {
   /** What each host of a plan runs. */
   content(seq: number): string;
   /** The newest first. @param options.open those that are applied and not over alone. */
-  plans(options?: { open?: boolean; limit?: number }): Plan[];
+  plans(options?: { open?: boolean }): Plan[];
   /** How many hosts of each wave are in each state, as far as it has hosts. */
   countsByWave(seq: number): Counts[];
   /**
@@ -60,12 +60,12 @@ export function createLedgerQueries(db: Database): LedgerQueries {
     content: (seq: number): string =>
       db.query<{ content: string }, [number]>("SELECT content FROM plan WHERE seq = ?1").get(seq)?.content ??
       "",
-    plans: ({ open = false, limit = -1 }: { open?: boolean; limit?: number } = {}): Plan[] =>
+    plans: ({ open = false }: { open?: boolean } = {}): Plan[] =>
       db
-        .query<Row, [number]>(
-          `SELECT ${COLUMNS} FROM plan ${open ? "WHERE applied IS NOT NULL AND ended IS NULL" : ""} ORDER BY seq DESC LIMIT ?1`,
+        .query<Row, []>(
+          `SELECT ${COLUMNS} FROM plan ${open ? "WHERE applied IS NOT NULL AND ended IS NULL" : ""} ORDER BY seq DESC`,
         )
-        .all(limit)
+        .all()
         .map(planOf),
     countsByWave(seq: number): Counts[] {
       const found = db
