@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import { ACCESSIBLE, type Bus, isRef, NoSuchThing, type Ref } from "./bus";
-import { MAX_NAME } from "./locator";
+import { normalized } from "./said";
 
 export const REGISTRY: Ref = { bus: "org.a11y.atspi.Registry", path: "/org/a11y/atspi/accessible/root" };
 
@@ -19,24 +19,6 @@ export const FACES = {
   table: "org.a11y.atspi.Table",
   text: "org.a11y.atspi.Text",
   value: "org.a11y.atspi.Value",
-} as const;
-
-/** The numbers of states (`AtspiStateType`). */
-export const STATE = {
-  checked: 4,
-  editable: 7,
-  enabled: 8,
-  expandable: 9,
-  expanded: 10,
-  focusable: 11,
-  focused: 12,
-  pressed: 20,
-  selectable: 22,
-  selected: 23,
-  sensitive: 24,
-  showing: 25,
-  visible: 30,
-  checkable: 41,
 } as const;
 
 /** How many relations of an element are looked at. */
@@ -59,13 +41,6 @@ export const REFS = v.pipe(
 );
 const NUMBER = v.fallback(v.number(), 0);
 const TEXT = v.fallback(v.string(), "");
-
-/** White space at the ends and in rows says nothing: many programs pad their names. */
-export const normalized = (text: string): string =>
-  text
-    .slice(0, MAX_NAME * 2)
-    .replaceAll(/\s+/g, " ")
-    .trim();
 
 const isNothing = ({ path }: Ref) => path.endsWith("/null");
 

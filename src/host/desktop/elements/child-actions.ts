@@ -8,12 +8,13 @@ import { sleep } from "../../../lib/deadline";
 import { notFound, tooLarge, unavailable } from "../../../lib/errors";
 import { nearest } from "../../../lib/nearest";
 import { jsonLine } from "../../../lib/sanitize";
-import { type Accessibles, FACES, MAX_CHILDREN, normalized, REF, STATE } from "./accessible";
+import { type Accessibles, FACES, MAX_CHILDREN, REF } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { TableText } from "./calls";
 import { COMBO_BOX, hasItem } from "./labels";
 import { isNamed } from "./names";
 import { actionsOf, doAction } from "./press";
+import { normalized, STATE } from "./said";
 import type { Search } from "./search";
 
 /** What an action of an element uses. */

@@ -10,8 +10,8 @@ import type { Requester } from "../../../lib/slots";
 import type { DesktopWindow, PointedWindow } from "../backend";
 import type { Desktop } from "../desktop";
 import type { Point } from "../geometry";
-import { normalized } from "./accessible";
 import type { Element } from "./calls";
+import { normalized } from "./said";
 
 /** How long a window that has the focus may take to be in front, in milliseconds. */
 const RAISE_MS = 2_000;

@@ -2,8 +2,9 @@
  * What GTK 4 says otherwise than the rest (seen in 4.8): places are relative to the window, only windows are "showing", what has no name
  * is named by its class (`GtkMenuButton`), names are doubled (`4 4`, `_Retry Retry`), and a menu button has the button that is pressed in it.
  */
-import { type Accessibles, type Bounds, STATE } from "./accessible";
+import type { Accessibles, Bounds } from "./accessible";
 import type { Ref } from "./bus";
+import { STATE } from "./said";
 import type { XWindow, XWindows } from "./x-windows";
 
 const PANEL = 39;

@@ -1,8 +1,9 @@
 /**
  * Whether an element is one that a locator names, and the label that names a field which has no name of its own.
  */
-import { type Bounds, normalized, STATE } from "./accessible";
+import type { Bounds } from "./accessible";
 import type { Locator, State } from "./locator";
+import { normalized, STATE } from "./said";
 
 /** The numbers of labels and plain texts. */
 export const LABEL_ROLES: readonly number[] = [29, 116];

@@ -2,9 +2,10 @@
  * Scrolling until an element is on the screen: by its program, by the focus, else by the bar of what it is in.
  */
 import { unavailable } from "../../../lib/errors";
-import { type Accessibles, type Bounds, FACES, STATE } from "./accessible";
+import { type Accessibles, type Bounds, FACES } from "./accessible";
 import type { Ref } from "./bus";
 import { above, change, comes, property, type Reach } from "./child-actions";
+import { STATE } from "./said";
 
 const ANYWHERE = 6;
 const SCROLL_BAR = 48;

@@ -6,7 +6,7 @@
 import * as v from "valibot";
 import { deadline } from "../../../lib/deadline";
 import { failureOf, timedOut } from "../../../lib/errors";
-import { type Accessibles, type Bounds, normalized, pidOf, REFS, REGISTRY, STATE } from "./accessible";
+import { type Accessibles, type Bounds, pidOf, REFS, REGISTRY } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import { COMBO_BOX, labelOf, mayBeLabelled } from "./labels";
 import type { Locator } from "./locator";
@@ -14,6 +14,7 @@ import { type Memory, remembering } from "./memory";
 import { namedBy } from "./named-by";
 import { folded, hasStates, LABEL_ROLES, LABELLED, NAMED_BY_CONTENT } from "./names";
 import { numbersOf } from "./roles";
+import { normalized, STATE } from "./said";
 import { cellsByAddress, holdsSheet } from "./sheets";
 
 /** How many elements of a program are looked at. */

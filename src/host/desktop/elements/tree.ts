@@ -4,13 +4,14 @@
 import { deadline } from "../../../lib/deadline";
 import { failureOf } from "../../../lib/errors";
 import type { Point } from "../geometry";
-import { type Accessibles, type Bounds, STATE } from "./accessible";
+import type { Accessibles, Bounds } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { TreeScope } from "./calls";
 import type { Frame } from "./frames";
 import { COMBO_BOX, labelOf, mayBeLabelled } from "./labels";
 import { LABEL_ROLES, LABELLED } from "./names";
 import { PASSWORD } from "./roles";
+import { STATE } from "./said";
 import type { ElementNode, Place, Search } from "./search";
 
 /** What asks programs. */

@@ -5,7 +5,7 @@
 import { deadline } from "../../../lib/deadline";
 import { connect, type XConnection } from "../x11/connection";
 import { IS_VIEWABLE, windowProperties } from "../x11/properties";
-import { normalized } from "./accessible";
+import { normalized } from "./said";
 
 const CONNECT_MS = 3_000;
 /** How many windows are looked at. */

@@ -6,10 +6,11 @@
  */
 import { messageOf } from "../../../../lib/errors";
 import { printable } from "../../../../lib/sanitize";
-import { accessibles, FACES, STATE } from "../../elements/accessible";
+import { accessibles, FACES } from "../../elements/accessible";
 import type { Bus } from "../../elements/bus";
 import { openBus } from "../../elements/open-bus";
 import { PASSWORD } from "../../elements/roles";
+import { STATE } from "../../elements/said";
 import { type ElementNode, search } from "../../elements/search";
 import { type NodeTree, readTree } from "../../elements/tree";
 import { programOf } from "../../program-name";
