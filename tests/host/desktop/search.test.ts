@@ -55,6 +55,27 @@ test("what is wrong when the scenes have no noise: nothing, and each image has t
   }
 }, 60_000);
 
+test("a copy is found where the search finds it, whatever the unused bytes are", () => {
+  for (let seed = 0; seed < 50; seed++) {
+    const { screen, image } = makeScene(seed, { noise: 0 });
+    const [searched] = look(screen, image, { all: true }).matches;
+    const other = { ...screen, pixels: screen.pixels.map((byte, at) => (at % 4 === 3 ? at % 251 : byte)) };
+    expect([seed, look(other, image).matches]).toEqual([seed, searched ? [searched] : []]);
+  }
+}, 60_000);
+
+test("of copies, the uppermost is found, and one that begins in a row and goes on in the next is none", () => {
+  const [screen, image] = [blank(100, 60), noise(20, 20)];
+  put(screen, image, 70, 30);
+  put(screen, image, 5, 31);
+  const whole = image.pixels.length / 20;
+  for (let row = 0; row < 20; row++) {
+    const pixels = image.pixels.subarray(row * whole, (row + 1) * whole);
+    screen.pixels.set(pixels, (row * 100 + 90) * 4);
+  }
+  expect(look(screen, image).matches).toEqual([{ x: 70, y: 30, width: 20, height: 20, score: 1 }]);
+});
+
 test("all matches come with the best first, and of those that overlap the best", () => {
   const [screen, image] = [blank(200, 100), noise(24, 24)];
   put(screen, image, 10, 10);

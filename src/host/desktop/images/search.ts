@@ -10,6 +10,7 @@
  */
 import type { Picture } from "../backend";
 import type { Point, Size } from "../geometry";
+import { exactCopy } from "./exact";
 import { sumsOf } from "./sums";
 import { Template, tooAlike, varianceOf } from "./template";
 
@@ -49,7 +50,12 @@ const MAX_MATCHES = 1_000;
 export function search(screen: Picture, image: Picture, options: SearchOptions): Matches {
   const { threshold, all, near, end } = options;
   if (screen.width < image.width || screen.height < image.height) return { matches: [], nearest: null };
-  const template = new Template(inOrderOf(screen.redAt, image));
+  const sought = inOrderOf(screen.redAt, image);
+  const copy = all ? undefined : exactCopy(screen, sought);
+  // The search would find that one, too.
+  if (copy)
+    return { matches: [{ ...copy, width: image.width, height: image.height, score: 1 }], nearest: null };
+  const template = new Template(sought);
   const sums = sumsOf(screen);
   const matches = withoutOverlaps(template.scan(screen, sums, { threshold, all, end }));
   if (matches.length > 0 || !near) return { matches, nearest: null };
