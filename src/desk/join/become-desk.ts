@@ -49,6 +49,16 @@ export interface TakeOverParts extends DeskParts {
   readonly plansTakenOver: Arrival;
 }
 
+/** What is told of how far it is. */
+export interface GivingWay {
+  /** All of it is on the disk: from here on something gives way. What it throws is thrown, and nothing has changed. */
+  begins(): void;
+  /** Nothing has given way after all. */
+  isOff(): void;
+}
+
+const UNTOLD: GivingWay = { begins() {}, isOff() {} };
+
 interface Ways {
   /** Whether another desk here is replaced. */
   readonly replace: boolean;
@@ -80,6 +90,7 @@ const isDatabase = (name: Name): name is DatabaseName => DATABASE_NAMES.some((on
 
 /**
  * @param announce is called before anything is written.
+ * @param givingWay hears when something gives way, as long as all of it may be there or none.
  * @returns the files that were written, the backups of those that they replaced, and what to tell the operator.
  * @throws `rejected` for what is no such bundle; `conflict` where something is here that it would replace, unless `replace`.
  */
@@ -89,6 +100,7 @@ export async function becomeDesk(
   { replace, without_nats }: Ways,
   { readers, arrivals, replaceBook }: DeskParts,
   announce: (subject: string) => Promise<void>,
+  givingWay: GivingWay = UNTOLD,
 ) {
   const bundle = await checked(given, readers);
   const names = NAMES.filter((name) => !without_nats || OF_BOTH.includes(name));
@@ -128,13 +140,18 @@ export async function becomeDesk(
     const backups: Record<string, string> = {};
     const bookName = basename(adminHosts);
     // In its place: cut off at any time, there is the one book or the other, never none, which would be taken for an empty one.
-    if (hasBook) {
+    const bookBackup = hasBook ? begin(`${bookName}.bak.${stamp}`, contentOf(adminHosts)) : undefined;
+    givingWay.begins();
+    if (bookBackup) {
       backups[bookName] = `${bookName}.bak.${stamp}`;
-      begin(backups[bookName] ?? "", contentOf(adminHosts)).commit();
+      bookBackup.commit();
       try {
         replaceBook(coming.includes(BOOK) ? jsonIn(bundle.files[BOOK] ?? "") : { hosts: [] });
       } catch (error) {
         rmSync(`${adminHosts}.bak.${stamp}`, { force: true });
+        // First what is not needed goes: the disk may be full.
+        begun.dispose();
+        givingWay.isOff();
         throw error;
       }
     }

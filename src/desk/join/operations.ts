@@ -23,7 +23,7 @@ import { type DatabaseName, inMemory } from "./desk-databases";
 import type { GrantUses } from "./grant";
 import type { JoinRow } from "./join-strings";
 import { requireFollowsNone } from "./standby/following";
-import { requireInOffice } from "./standby/in-office";
+import { isInOffice, requireInOffice } from "./standby/in-office";
 import { furtherDeskText } from "./standby/office";
 
 interface Uses extends DeskUses {
@@ -177,7 +177,9 @@ export const accept = operation({
   changes: "announces",
   leftOut: BY_HOST,
   async run(service: DeskUses, request, caller) {
-    requireInOffice(configFiles(service.configDir));
+    // Anybody may ask: who has taken this desk over, or where the desk of this standby is, is not for all to know.
+    if (!isInOffice(configFiles(service.configDir)))
+      throw conflict("this machine is not the desk now: `svc standby show` there says which one is");
     const { acceptHost } = await import("./accept");
     return acceptHost(service, request, caller);
   },

@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { listHosts } from "../../../src/desk/fleet/operations/hosts";
-import { addJoinString } from "../../../src/desk/join/operations";
+import { addJoinString, operations as joinOperations } from "../../../src/desk/join/operations";
 import { createFollower } from "../../../src/desk/join/standby/follower";
-import { readFollowing, snapshotFile } from "../../../src/desk/join/standby/following";
+import { readFollowing, snapshotFile, writeFollowing } from "../../../src/desk/join/standby/following";
 import { isInOffice } from "../../../src/desk/join/standby/in-office";
 import {
   generationOf,
@@ -25,6 +25,7 @@ import {
   unfollow,
 } from "../../../src/desk/join/standby/operations";
 import { openSnapshot, openStandbyKey } from "../../../src/desk/join/standby/snapshot";
+import { takeOver } from "../../../src/desk/join/standby/take-over";
 import { createFolderFiles } from "../../../src/lib/folder-files";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
@@ -383,4 +384,79 @@ test("what a take-over keeps replaces no backup of the same second", async () =>
   for (const path of before) writeFileSync(path, "kept");
   await call(next, takeOverDesk);
   expect(before.map((path) => readFileSync(path, "utf8"))).toEqual(before.map(() => "kept"));
+});
+
+test("a take-over for which the disk has no room leaves the standby as it was, and it may follow no more", async () => {
+  await using next = testService();
+  {
+    await using desk = await deskWithPlan();
+    await followed(desk, next);
+  }
+  const files = configFiles(next.configDir);
+  const before = readFollowing(files);
+  // A file where a folder has to be.
+  rmSync(dirname(files.tlsKey), { recursive: true, force: true });
+  writeFileSync(dirname(files.tlsKey), "");
+  await expect(call(next, takeOverDesk)).rejects.toThrow();
+  expect(readFollowing(files)).toEqual(before as NonNullable<typeof before>);
+  expect(existsSync(files.deskKey)).toBe(false);
+  await call(next, unfollow);
+  expect(existsSync(files.following)).toBe(false);
+});
+
+test("a take-over whose address book could not be put in place leaves the standby as it was", async () => {
+  await using next = testService();
+  await (await next.service.addressBook()).add({ ...HOST, label: "own" });
+  {
+    await using desk = await deskWithPlan();
+    await followed(desk, next);
+  }
+  const files = configFiles(next.configDir);
+  const before = readFollowing(files);
+  const uses = await next.service.takeOverUses();
+  const begun: unknown[] = [];
+  const full = () => {
+    begun.push(readFollowing(files)?.begun);
+    throw new Error("disk full");
+  };
+  const failing = { ...uses, parts: { ...uses.parts, replaceBook: full } };
+  const ways = { force: false, dry_run: false };
+  await expect(takeOver(failing, ways, async () => {})).rejects.toThrow("disk full");
+  // Cut off there, it would have counted as begun.
+  expect(begun).toEqual([expect.any(String)]);
+  expect(readFollowing(files)).toEqual(before as NonNullable<typeof before>);
+});
+
+test("a standby does not follow with the string with which it has taken over", async () => {
+  await using next = testService();
+  let standby_string = "";
+  {
+    await using desk = await deskWithPlan();
+    standby_string = await followed(desk, next);
+  }
+  await call(next, takeOverDesk);
+  await expect(call(next, follow, { standby_string })).rejects.toThrow("has taken over with this string");
+});
+
+test("a desk that was taken over and follows the other one is not reinstated before it follows it no more", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  await call(next, takeOverDesk, { force: true });
+  const following = readFollowing(configFiles(next.configDir));
+  if (!following) throw new Error("it follows no desk");
+  writeFollowing(desk.files, { ...following, id: "aaaaaaaa", begun: null, taken_over: null, told: null });
+  await expect(call(desk, reinstate)).rejects.toThrow("`svc standby unfollow` before");
+  rmSync(desk.files.following);
+  await call(desk, reinstate);
+  expect(isInOffice(desk.files)).toBe(true);
+});
+
+test("a machine that is not the desk says to no stranger which one is", async () => {
+  await using desk = await deskWithPlan();
+  writeTakenOver(desk.files, { generation: 1, since: "2026-01-01T00:00:00.000Z", by: "desk-of-lab-7" });
+  const [accept] = joinOperations.filter(({ name }) => name === "join.accept");
+  const run = accept?.run({ ...desk.service, configDir: desk.configDir } as never, {} as never, {} as never);
+  const said = await Promise.resolve(run).catch((error: Error) => error.message);
+  expect(said).toBe("this machine is not the desk now: `svc standby show` there says which one is");
 });

@@ -491,6 +491,21 @@ describe("permissions", () => {
     expect(advice).toContain("change the secrets in the scripts and jobs in it");
   });
 
+  test("what a standby keeps of its desk, and what a desk knows of its standbys, is private too", () => {
+    using folder = temporaryFolder();
+    mkdirSync(join(folder.path, "standby"));
+    const names = [
+      ...["standby_key", "standby/following.json", "standby/aaaaaaaa.age"],
+      ...["standbys.json", "desk_generation.json", "taken_over.json"],
+    ];
+    for (const name of names) {
+      writeFileSync(join(folder.path, name), "{}");
+      chmodSync(join(folder.path, name), 0o644);
+    }
+    const { detail } = judgePermissions(folder.path, undefined, process.getuid?.() ?? 0);
+    for (const name of names) expect(detail).toContain(`${name} is open to others (0644)`);
+  });
+
   test("what belongs to somebody else is a failure", async () => {
     using folder = temporaryFolder();
     // Root's own is nobody's to change, and this process may use it.

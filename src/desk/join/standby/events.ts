@@ -19,7 +19,7 @@ export const standbyFollows = eventType({
 
 export const deskTakenOver = eventType({
   name: "desk.taken_over",
-  summary: "A standby has taken this desk over: this machine sends nothing to hosts any more",
+  summary: "A standby has taken this desk over: this machine sends no jobs to hosts any more",
   scope: "admin",
   data: v.object({ name: v.string(), generation: v.number() }),
 });

@@ -18,7 +18,7 @@ import type { DeskBundle } from "../desk-bundle";
 import type { DeposedUses } from "./deposed";
 import { pullEndpoint, yieldEndpoint } from "./endpoints";
 import type { FollowerState } from "./follower";
-import { followingNow, removeFollowing, requireNoneCutOff } from "./following";
+import { followingNow, removeFollowing, requireFollowsNone, requireNoneCutOff } from "./following";
 import { requireInOffice } from "./in-office";
 import { generationOf, nextGeneration, takenOverBy, writeGeneration } from "./office";
 import type { Standbys } from "./standbys";
@@ -199,6 +199,11 @@ export const follow = operation({
     const files = configFiles(service.configDir);
     const { address, pin, id, secret } = parseStandbyString(standby_string);
     requireNoneCutOff(files);
+    // It would count as the take-over that has ended.
+    if (generationOf(files).by === id)
+      throw conflict(
+        "this machine has taken over with this string: let `svc standby allow` on the desk make another one",
+      );
     if (existsSync(files.deskKey) && !takenOverBy(files))
       throw conflict("this machine is a desk itself: a standby is a machine of its own");
     const [{ keep, pull: pullNow, refusedBy }, uses] = await Promise.all([
@@ -372,6 +377,7 @@ export const reinstate = operation({
   run({ configDir }: Uses) {
     const files = configFiles(configDir);
     requireNoneCutOff(files);
+    requireFollowsNone(files);
     // A broken file names no generation: it is removed by hand.
     const taken = takenOverBy(files)?.generation ?? 0;
     const before = generationOf(files);

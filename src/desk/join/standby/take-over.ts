@@ -1,7 +1,8 @@
 /**
  * A standby takes the place of the desk that it follows.
  *
- * The promises: it refuses while that desk answers, unless forced; what is refused changes nothing; what is cut off is done again. What may have run is `unknown`
+ * The promises: it refuses while that desk answers, unless forced; what is refused, or has no room on the disk, changes nothing, and the
+ * machine is the standby still; what is cut off is done again. What may have run is `unknown`
  * afterwards and plans are paused, so that nothing is sent again by itself. The generation of the desk is higher than before, as
  * part of the same change.
  */
@@ -72,10 +73,12 @@ export async function takeOver(
   const taken = { ...bundle, files: { ...bundle.files, "desk_generation.json": office } };
   const arrivals = { ...parts.arrivals, "plans.db": parts.plansTakenOver };
   const ways = { replace: true, without_nats: false };
-  const done = await becomeDesk(configDir, taken, ways, { ...parts, arrivals }, async () => {
-    await announce(`standby.take_over desk=${about.desk} generation=${generation} force=${force}`);
+  const announced = () =>
+    announce(`standby.take_over desk=${about.desk} generation=${generation} force=${force}`);
+  const done = await becomeDesk(configDir, taken, ways, { ...parts, arrivals }, announced, {
     // From here on something of it may be here: cut off, this machine acts as no desk until it has taken over.
-    writeFollowing(files, { ...following, begun: now });
+    begins: () => writeFollowing(files, { ...following, begun: now }),
+    isOff: () => writeFollowing(files, following),
   });
   const over = { ...following, begun: now, taken_over: now, told: null };
   writeFollowing(files, over);

@@ -1,6 +1,6 @@
 /** `permissions`: nobody else can read the token and other private files, or change what is in their folder. */
 import { accessSync, constants, readdirSync, type Stats, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { isMissing } from "../../../lib/files";
 import { INBOX_ADVICE, inboxFault } from "../../../lib/inside";
 import { lookThrough } from "../../../lib/look";
@@ -99,6 +99,25 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
       path: files.deskKey,
       leaked: ["svc config set-aside desk_key, and let the hosts join again"],
     },
+    {
+      name: "standby_key",
+      path: files.standbyKey,
+      leaked: [
+        "svc standby unfollow, delete it, and svc standby allow with the new key: what this standby has kept could be read",
+      ],
+    },
+    {
+      name: "standby/following.json",
+      path: files.following,
+      leaked: ["on the desk: svc standby remove, and allow it again"],
+    },
+    ...snapshotsIn(dirname(files.following)).map((name) => ({
+      name: `standby/${name}`,
+      path: join(dirname(files.following), name),
+    })),
+    { name: "standbys.json", path: files.standbys },
+    { name: "desk_generation.json", path: files.deskGeneration },
+    { name: "taken_over.json", path: files.takenOver },
     { name: "desk.json", path: files.desk },
     {
       name: "nats_key",
@@ -163,6 +182,10 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     { name: "ice.json", path: files.ice, leaked: ["change the secrets of the TURN users in it"] },
   ];
 }
+
+/** What this machine keeps of the desk that it follows; none where the folder cannot be read. */
+const snapshotsIn = (folder: string): string[] =>
+  orElse(() => readdirSync(folder).filter((name) => name.endsWith(".age")), []);
 
 /** The files of what desks have applied here; none where the folder cannot be read. */
 const statesIn = (folder: string): string[] =>
