@@ -91,16 +91,19 @@ export function processesOf(pid: number): number[] {
   }
 }
 
-/** Processor time of a process and of those that it started, in milliseconds (proc_pid_stat(5), ticks of 10 ms). */
+/**
+ * Processor time of a process and of those that it started, in milliseconds (proc_pid_stat(5), ticks of 10 ms). That of those which have ended
+ * since stays in it: a difference would be less than nothing.
+ */
 export function processorMs(pid: number): number {
   const ticks = processesOf(pid).map((one) => {
     const stat = readFileSync(`/proc/${one}/stat`, "utf8");
-    const [user = 0, system = 0] = stat
+    const times = stat
       .slice(stat.lastIndexOf(")") + 2)
       .split(" ")
-      .slice(11, 13)
+      .slice(11, 15)
       .map(Number);
-    return user + system;
+    return times.reduce((sum, time) => sum + time, 0);
   });
   return ticks.reduce((sum, one) => sum + one, 0) * 10;
 }
