@@ -3,10 +3,11 @@ import { expect, setDefaultTimeout } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { asNobody, execute, openTerminal, startSway, svcIn } from "../host/desktop/wayland/support";
-import { testWith, until } from "../support";
+import { follow, testWith, until } from "../support";
 
 setDefaultTimeout(180_000);
 const testOnSway = testWith("sway", "foot", "setpriv");
+const testOnPhoc = testWith("phoc", "foot", "setpriv");
 const testWithText = testWith("sway", "setpriv", "zenity", "tesseract");
 const testWithToolkits = testWith("sway", "setpriv", "python3");
 
@@ -164,6 +165,73 @@ testOnSway("each row of the table of commands does on sway what the documentatio
   expect(readFileSync(picture).subarray(1, 4).toString()).toBe("PNG");
   expect(readFileSync(film).length).toBeGreaterThan(500);
 });
+
+testOnPhoc(
+  "each row of the column of other compositors does on phoc what the documentation says",
+  async () => {
+    const config = "[core]\nxwayland=false\n[output:HEADLESS-1]\nmode = 1280x800\n";
+    const start = 'printf "%s" "$0" > "$HOME/phoc.ini"; exec phoc -C "$HOME/phoc.ini"';
+    await using session = await startSway("", ["sh", "-c", start, config]);
+    // It has no seat before the first device, which is there as long as the server has it.
+    const server = session.start([svcIn(session), "serve", "--port", "0", "--json"]);
+    await follow(server.stdout).says("url");
+    const [place] = await execute(session, ["AC_set_mouse_position", { x: 100, y: 120 }]);
+    expect(place).toEqual([100, 120]);
+    const terminal = openTerminal(session, "a window");
+    const picture = join(session.folder, "shot.png");
+    const film = join(session.folder, "film.webm");
+    const results = await execute(
+      session,
+      ["AC_wait_window", { title_substring: "a window", timeout: 20 }],
+      ["AC_monitors"],
+      ["AC_click_mouse", { mouse_keycode: "mouse_left", x: 200, y: 300 }],
+      ["AC_mouse_scroll", { scroll_value: 1, x: 210 }],
+      ["AC_drag", { from: [100, 100], to: [150, 150] }],
+      ["AC_focus_window", { title_substring: "a window" }],
+      ["AC_record_screen_start", { file_path: film }],
+      ["AC_write", { write_string: "Grüße, 世界\n" }],
+      ["AC_hotkey", { key_code_list: ["shift", "c"] }],
+      ["AC_type_keyboard", { keycode: "enter" }],
+      ["AC_screenshot", { file_path: picture }],
+      ["AC_wait_still", { still: 0.3, timeout: 20 }],
+      ["AC_record_screen_stop"],
+      ["AC_set_clipboard", { text: "clip" }],
+      ["AC_get_clipboard"],
+      ["AC_click_mouse", { relative_to: "a window" }],
+      ["AC_move_window", { title_substring: "a window", x: 40, y: 50 }],
+      ["AC_minimize_window", { title_substring: "a window" }],
+      ["AC_maximize_window", { title_substring: "a window" }],
+      ["AC_close_window", { title_substring: "a window" }],
+      ["AC_wait_window_gone", { title_substring: "a window", timeout: 20 }],
+    );
+    const [hwnd] = results;
+    expect(results).toEqual([
+      expect.any(Number),
+      { monitors: [{ monitor: 0, x: 0, y: 0, width: 1280, height: 800 }] },
+      [200, 300],
+      [210, 300],
+      [150, 150],
+      hwnd,
+      expect.objectContaining({ file_path: film }),
+      ...[null, null, null],
+      expect.objectContaining({ width: 1280, height: 800 }),
+      null,
+      expect.anything(),
+      null,
+      "clip",
+      "relative_to: the platform does not say where the window is",
+      expect.stringContaining("does not offer a protocol by which others may place windows"),
+      expect.stringContaining("it may have no such windows"),
+      hwnd,
+      hwnd,
+      null,
+    ]);
+    expect(await terminal.typed(2)).toBe("Grüße, 世界\nC\n");
+    expect(readFileSync(film).length).toBeGreaterThan(500);
+    server.kill();
+    await server.exited;
+  },
+);
 
 for (const [toolkit, program, title] of [
   ["GTK", GTK, "gtk editor"],

@@ -22,9 +22,9 @@ import { watchWayland } from "./watch";
 /** What svc does by which protocols, one of which a compositor has to offer. */
 const PARTS: ReadonlyArray<readonly [what: string, ...protocols: string[]]> = [
   ["pictures", CAPTURE_PROTOCOLS[0], "zwlr_screencopy_manager_v1"],
-  ["the pointer", "zwlr_virtual_pointer_manager_v1"],
+  ["pointer", "zwlr_virtual_pointer_manager_v1"],
   ["keys", "zwp_virtual_keyboard_manager_v1"],
-  ["the clipboard", ...CLIPBOARD_PROTOCOLS],
+  ["clipboard", ...CLIPBOARD_PROTOCOLS],
   ["windows", "zwlr_foreign_toplevel_manager_v1"],
 ];
 

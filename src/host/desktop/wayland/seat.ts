@@ -24,7 +24,7 @@ export interface Seat {
 
 /** @throws `unavailable` where the compositor has no seat. */
 export async function openSeat(connection: WaylandConnection): Promise<Seat> {
-  const object = connection.bind("wl_seat");
+  const object = connection.bind("wl_seat") ?? (await madeSeat(connection));
   if (!object) throw connection.lacks("wl_seat", "there is no pointer and no keyboard");
   let capabilities = 0;
   object.on({
@@ -45,6 +45,17 @@ export async function openSeat(connection: WaylandConnection): Promise<Seat> {
       return made;
     },
   };
+}
+
+/**
+ * A compositor makes its seat with the first device, where it has none of its own (phoc on a host without any): a pointer that names no seat is one.
+ *
+ * @returns undefined where there is no seat all the same.
+ */
+async function madeSeat(connection: WaylandConnection): Promise<WaylandObject<"wl_seat"> | undefined> {
+  connection.bind("zwlr_virtual_pointer_manager_v1")?.make("create_virtual_pointer", null);
+  await connection.roundTrip();
+  return connection.bind("wl_seat");
 }
 
 /** The time of an event, in milliseconds: only differences count. */
