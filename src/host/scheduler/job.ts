@@ -8,6 +8,7 @@ import { SCOPE } from "../../core/rights";
 import { MAX_TIMEOUT_S, NAMED_VARIABLES, STOPS } from "../../core/run";
 import { badInput } from "../../lib/errors";
 import { sizeWithin } from "../../lib/json-size";
+import { skippedRun } from "./skipped-time";
 
 /** The shortest and the longest interval, in seconds. */
 const MIN_INTERVAL_S = 1;
@@ -129,8 +130,13 @@ async function nextCronRun(
   const { Cron } = await import("croner");
   try {
     // When clocks change at night, a list of hours or minutes keeps all its runs, as a single one does.
-    const options = { timezone, mode: "5-or-6-parts", fixedTimeRule: "no-wildcard" } as const;
-    return new Cron(expression, options).nextRun(new Date(after))?.getTime() ?? null;
+    const options = { mode: "5-or-6-parts", fixedTimeRule: "no-wildcard" } as const;
+    const nextBy = (place: { timezone: string } | { utcOffset: number }, ms: number) =>
+      new Cron(expression, { ...options, ...place }).nextRun(new Date(ms))?.getTime() ?? null;
+    const next = nextBy({ timezone }, after);
+    if (next === null) return null;
+    const span = { after, before: next };
+    return skippedRun(expression, timezone, span, (ms, utcOffset) => nextBy({ utcOffset }, ms)) ?? next;
   } catch (error) {
     throw badCron(`a cron expression (${error instanceof Error ? error.message : "unusable"})`);
   }

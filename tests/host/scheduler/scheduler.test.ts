@@ -63,6 +63,22 @@ describe("a cron job", () => {
     ]);
   });
 
+  test("runs at midnight where the clocks leave out the hour before, as in Greenland", async () => {
+    using host = testScheduler({ start: "2026-03-27T12:00:00Z" });
+    await host.scheduler.add(nightly({ cron_expression: "30 23 * * *", time_zone: "America/Nuuk" }));
+    const weekly = { cron_expression: "15 23 * * 6", time_zone: "America/Nuuk", job_id: "weekly" };
+    await host.scheduler.add(nightly(weekly));
+    await host.scheduler.add(nightly({ ...weekly, cron_expression: "*/20 23 * * 6", job_id: "often" }));
+    await host.scheduler.start();
+    await host.time.until("2026-03-30T12:00:00Z");
+    expect(host.times("job")).toEqual([
+      "2026-03-28T01:30:00.000Z",
+      "2026-03-29T01:00:00.000Z",
+      "2026-03-30T00:30:00.000Z",
+    ]);
+    expect([host.times("weekly"), host.times("often")]).toEqual([["2026-03-29T01:00:00.000Z"], []]);
+  });
+
   test("runs once in the hour that the clocks repeat in autumn", async () => {
     using host = testScheduler({ start: "2026-10-24T12:00:00Z" });
     await host.scheduler.add(nightly());
