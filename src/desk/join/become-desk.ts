@@ -27,6 +27,7 @@ import {
 } from "./desk-bundle";
 import {
   type Arrival,
+  contentOf,
   DATABASE_NAMES,
   type DatabaseName,
   hasHosts,
@@ -192,16 +193,6 @@ function freeStamp(configDir: string, names: readonly string[]): number {
 
 /** The address book in a bundle, and where no database has it. */
 const BOOK = "admin_hosts.json";
-
-/** The content of the database at `path`, with what is in its write-ahead log alone. @throws as `openReadOnly` does. */
-function contentOf(path: string): Uint8Array {
-  const db = openReadOnly(path);
-  try {
-    return db.serialize();
-  } finally {
-    db.close();
-  }
-}
 
 /** Gives the file a second name, so that what replaces it leaves no moment without one. */
 function keep(path: string, kept: string): void {

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { basename, join } from "node:path";
 import * as v from "valibot";
-import { conflict, rejected, unavailable } from "../../lib/errors";
+import { conflict, type Failure, rejected, unavailable } from "../../lib/errors";
 import { jsonIn } from "../../lib/json-in";
 import { printable } from "../../lib/sanitize";
 import { isThere, sizeOf, unusable } from "../../lib/trust-files";
@@ -70,7 +70,7 @@ export type DeskBundle = v.InferOutput<typeof DESK_BUNDLE>;
 export type Readers = Readonly<Partial<Record<FileName, (content: unknown) => readonly string[]>>>;
 
 /** The most that the databases of a bundle take, in bytes: the server answers the command line with it in one message. */
-const MAX_DATABASES = 40 * 1_048_576;
+export const MAX_DATABASES = 40 * 1_048_576;
 
 /**
  * @param kept the files that are kept in another form here, as text.
@@ -81,6 +81,15 @@ export function bundleOf(
   configDir: string,
   kept: Readonly<Partial<Record<FileName, string>>>,
   check: (name: DatabaseName, content: Uint8Array) => void,
+): DeskBundle {
+  return bundleWith(configDir, kept, databasesOf(configDir, check));
+}
+
+/** The same with these databases. */
+export function bundleWith(
+  configDir: string,
+  kept: Readonly<Partial<Record<FileName, string>>>,
+  databases: PackedDatabases,
 ): DeskBundle {
   const files: Partial<Record<FileName, string>> = {};
   for (const name of FILE_NAMES) {
@@ -100,7 +109,7 @@ export function bundleOf(
     made_on: hostname(),
     exported_at: new Date().toISOString(),
     files: parsed.output,
-    databases: databasesOf(configDir, check),
+    databases,
   };
 }
 
@@ -114,13 +123,16 @@ function databasesOf(configDir: string, check: (name: DatabaseName, content: Uin
     const text = packed(path, (content) => check(name, content));
     databases[name] = text;
     bytes += text.length;
-    if (bytes > MAX_DATABASES)
-      throw conflict(
-        `${basename(path)} is too large to move: stop the server and copy the folder, or remove plans that are over (\`svc plan remove\`)`,
-      );
+    if (bytes > MAX_DATABASES) throw tooLarge(basename(path));
   }
   return databases;
 }
+
+/** That the database `name` cannot be in a bundle. */
+export const tooLarge = (name: string): Failure =>
+  conflict(
+    `${name} is too large to move: stop the server and copy the folder, or remove plans that are over (\`svc plan remove\`)`,
+  );
 
 /** @throws a `rejected` failure that quotes nothing of the bundle. */
 export async function checked(bundle: unknown, readers: Readers): Promise<DeskBundle> {

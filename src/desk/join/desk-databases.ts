@@ -52,6 +52,16 @@ export function packed(path: string, look: (content: Uint8Array) => void): strin
   }
 }
 
+/** The content of the database at `path`, with what is in its write-ahead log alone. @throws as `openReadOnly` does. */
+export function contentOf(path: string): Uint8Array {
+  const db = openReadOnly(path);
+  try {
+    return db.serialize();
+  } finally {
+    db.close();
+  }
+}
+
 /** A copy in memory. @throws the SQLite error where it is none. */
 export function inMemory(content: Uint8Array): Database {
   // SQLite cannot read a copy in memory that says it has a write-ahead log: bytes 18 and 19 of https://sqlite.org/fileformat2.html.

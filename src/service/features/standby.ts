@@ -47,6 +47,7 @@ export function standbyFeatures(shared: ServiceParts): StandbyFeatures & Standby
   const standbys = feature(async () =>
     (await import("../../desk/join/standby/standbys")).createStandbys(files, log, publish),
   );
+  const packer = once(() => packerOf(shared));
   const follower = stoppable(async () => {
     const { createFollower } = await import("../../desk/join/standby/follower");
     following = createFollower({ ...(await takeOverUses(shared)), log });
@@ -54,7 +55,7 @@ export function standbyFeatures(shared: ServiceParts): StandbyFeatures & Standby
   });
   return {
     standbys,
-    deskNow: () => deskNow(shared),
+    deskNow: async () => (await packer())(),
     followerState: () => following?.state() ?? null,
     takeOverUses: () => takeOverUses(shared),
     yieldUses: () => ({ files, publish, yieldPlans: (by) => yieldPlans(shared, by) }),
@@ -101,17 +102,21 @@ export function standbyFeatures(shared: ServiceParts): StandbyFeatures & Standby
   };
 }
 
-async function deskNow({ service, configDir }: ServiceParts) {
-  const [{ bundleOf }, { stampOf }, addressBook] = await Promise.all([
-    import("../../desk/join/desk-bundle"),
-    import("../../desk/join/standby/snapshot"),
-    service.addressBook(),
+async function packerOf({ service, configDir }: ServiceParts) {
+  const [{ createPacker }, { gzipAside }] = await Promise.all([
+    import("../../desk/join/standby/packer"),
+    import("../../lib/gzip"),
   ]);
-  // Without a pause from here on: the owner of the folder changes nothing between the files and their stamp, which reading may change.
-  const book = addressBook.content();
-  const kept = book && { "admin_hosts.json": `${JSON.stringify(book, null, 2)}\n` };
-  const bundle = bundleOf(configDir, kept ?? {}, () => {});
-  return { bundle, stamp: stampOf(configDir) };
+  return createPacker({
+    ...{ configDir, gzip: gzipAside },
+    async kept() {
+      const addressBook = await service.addressBook();
+      return () => {
+        const book = addressBook.content();
+        return book ? { "admin_hosts.json": `${JSON.stringify(book, null, 2)}\n` } : {};
+      };
+    },
+  });
 }
 
 async function takeOverUses({ service, configDir, files, publish }: ServiceParts): Promise<TakeOverUses> {
