@@ -1,6 +1,6 @@
 /** The desktop commands on Wayland, through the compiled binary and as a user that is not root: sway without a screen. */
 import { expect, setDefaultTimeout } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asNobody, execute, openTerminal, startSway, svcIn } from "../host/desktop/wayland/support";
 import { follow, testWith, until } from "../support";
@@ -9,6 +9,13 @@ setDefaultTimeout(180_000);
 const testOnSway = testWith("sway", "foot", "setpriv");
 const testOnPhoc = testWith("phoc", "foot", "setpriv");
 const testWithText = testWith("sway", "setpriv", "zenity", "tesseract");
+const testWithNames = testWith(
+  "sway",
+  "setpriv",
+  "zenity",
+  "dbus-run-session",
+  "/usr/libexec/at-spi-bus-launcher",
+);
 const testWithToolkits = testWith("sway", "setpriv", "python3");
 
 /** Actions that type into a window. */
@@ -286,6 +293,24 @@ testWithText("pictures and text are found on the screen, and clicked", async () 
     expect.anything(),
   ]);
   expect(await dialog.exited).toBe(0);
+});
+
+testWithNames("a button is pressed by its name, whose place no compositor tells", async () => {
+  await using session = await startSway();
+  const file = join(session.folder, "press.json");
+  const button = { name: "Confirm order", timeout: 30 };
+  writeFileSync(
+    file,
+    JSON.stringify([
+      ["AC_wait_element", button],
+      ["AC_press_element", button],
+    ]),
+  );
+  chmodSync(file, 0o644);
+  const asks = "zenity --question --text 'Save changes?' --ok-label 'Confirm order' & asked=$!";
+  const presses = `${svcIn(session)} execute ${file} --json >&2; wait $asked; echo "answered $?"`;
+  const child = session.start(["dbus-run-session", "--", "sh", "-c", `${asks}; ${presses}`]);
+  expect(await child.stdout.text()).toContain("answered 0");
 });
 
 testOnSway("svc record says in a sentence that Wayland shows it nothing", async () => {
