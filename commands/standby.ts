@@ -18,7 +18,7 @@ import { endServer } from "../src/service/stop-server";
 const agoText = (seconds: number | null) =>
   seconds === null ? "not since the server started" : `${seconds} s ago`;
 
-function standingText({ generation, taken_over, standbys, following }: Standing): string {
+function standingText({ generation, taken_over, standbys, following, hosts, beyond }: Standing): string {
   const lines = standbys.map(({ name, asked_s, current }) => {
     const has = current === null ? "" : current ? ", has all of it" : ", is behind";
     return `standby ${printable(name)}: asked ${agoText(asked_s)}${has}`;
@@ -29,7 +29,17 @@ function standingText({ generation, taken_over, standbys, following }: Standing)
       `the standby ${printable(taken_over.by)} has taken this desk over at ${timeText(taken_over.since)} (generation ${taken_over.generation})`,
     );
   if (following) lines.push(...followingLines(following));
+  if (hosts) lines.push(hostsText(hosts));
+  if (beyond)
+    lines.push(
+      `${printable(beyond.host, 130)} has heard of generation ${beyond.generation}, which no standby of this desk can have: somebody has its key`,
+    );
   return lines.length > 0 ? lines.join("\n") : "this desk has no standby, and this machine follows no desk";
+}
+
+function hostsText({ hosts, heard, older }: NonNullable<Standing["hosts"]>): string {
+  const others = older === 0 ? "" : `; ${older} cannot, with an earlier svc, and take the jobs of either desk`;
+  return `${heard} of ${hosts} hosts have heard that this is the desk${others}`;
 }
 
 function followingLines(following: NonNullable<Standing["following"]>): string[] {

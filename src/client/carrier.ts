@@ -114,13 +114,14 @@ export class RemoteError extends Error {
    * `timeout`: a deadline passed; `cancelled`: the caller stopped waiting; `answer`: it answered, but not what was expected.
    * @param message for operators; what the server said in it is printable.
    * @param sent whether the whole request may have reached the server, which may then have acted on it.
-   * @param refusal what the server answered instead of a result: the status, and the `error` of its body.
+   * @param refusal what the server answered instead of a result: the status, and the `error` of its body; its `code`, where programs are to
+   *   tell it from others of that status.
    */
   constructor(
     readonly fault: "unreachable" | "unauthorized" | "timeout" | "cancelled" | "answer",
     message: string,
     readonly sent: boolean,
-    readonly refusal?: { readonly status: number; readonly error: string },
+    readonly refusal?: { readonly status: number; readonly error: string; readonly code?: string },
   ) {
     super(message);
   }

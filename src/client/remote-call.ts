@@ -115,7 +115,7 @@ export function bodyOf({ status, body }: Response): unknown {
   if (status === 200) throw notSvc();
   const isRefused = status === 401 || status === 403;
   const refusal = status === 401 ? undefined : v.safeParse(ERROR_BODY, value);
-  const said = refusal?.success ? { status, error: refusal.output.error } : undefined;
+  const said = refusal?.success ? { status, error: refusal.output.error, ...codeIn(value) } : undefined;
   // Of a token that is over, its host says what became of it.
   const why = said?.error ?? (status === 401 ? reasonIn(value) : undefined);
   const words = why === undefined ? "" : `: ${printable(why, 200)}`;
@@ -137,6 +137,14 @@ function reasonIn(body: unknown): string | undefined {
 }
 
 const ERROR_BODY = v.object({ error: v.string() });
+
+const CODE = v.object({ code: v.pipe(v.string(), v.maxLength(100)) });
+
+/** What tells programs a refusal from others of its status; nothing where it has none. */
+function codeIn(body: unknown): { readonly code?: string } {
+  const parsed = v.safeParse(CODE, body);
+  return parsed.success ? parsed.output : {};
+}
 
 /**
  * What an answer may have: more would hold up everybody while it is parsed, and JSON can be too deep to be serialized again. Far

@@ -77,7 +77,7 @@ async function followKeys(service: Service, signal: AbortSignal): Promise<void> 
   await (await service.poller()).poll(book, hosts, { concurrency: 16, timeoutMs: 10_000, signal });
 }
 
-/** Makes the function that lets hosts that have joined follow this desk to another key, and hear who is the desk. It never throws. */
+/** Makes the function that lets hosts that have joined follow this desk to another key. It never throws. */
 export function createNotifyPins(service: Service, configDir: string): () => Promise<void> {
   const files = configFiles(configDir);
   const notifier = once(async () => {
@@ -89,23 +89,17 @@ export function createNotifyPins(service: Service, configDir: string): () => Pro
       const { pin, next_spki } = await status.run(service, {}, localCaller(service, "scheduler"));
       return { pin, ...(next_spki !== null && { next_pin: next_spki }) };
     };
-    return createPinNotifier({ configDir, log: service.log, addressBook: service.addressBook, pins });
+    const { log, addressBook, requireDeskAt } = service;
+    return createPinNotifier({ configDir, log, addressBook, pins, requireDeskAt });
   });
   return async () => {
     if (!existsSync(files.deskKey) || !hasBook(files) || !(await mayChangeHosts(files))) return;
     try {
       await (await notifier())();
-      if (existsSync(files.deskGeneration)) await tellGeneration(service);
     } catch (error) {
       service.log.warn(`hosts were not notified of the key of this desk: ${messageOf(error)}`);
     }
   };
-}
-
-/** Lets hosts hear that this desk was taken over by this machine, or is a further one. */
-async function tellGeneration(service: Service): Promise<void> {
-  const [fence, book] = await Promise.all([service.deskFence(), service.addressBook()]);
-  await fence.tellAll(book.hosts(), (host) => book.reach(host));
 }
 
 /** The keys and tokens of a desk that was taken over, or is followed, are another's to change. */

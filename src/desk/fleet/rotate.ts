@@ -30,6 +30,7 @@ const RENEWED = v.object({
 
 /**
  * @param overlapS how long the old token works, in seconds.
+ * @param requireDeskAt asks the host first whether this is its desk: the token that it replaces is that of whoever is.
  * @throws `not_found` for an unknown label; `conflict` for a host that is reached without a token; `unavailable` when the host does not make a token, or it cannot be stored: then the
  *   book has the old one.
  */
@@ -37,13 +38,16 @@ export async function rotateToken(
   book: Pick<AddressBook, "host" | "set" | "reach">,
   label: string,
   overlapS: number,
+  requireDeskAt: (host: Host) => Promise<void> = async () => {},
 ): Promise<TokenRotation> {
   const old = book.host(label);
   if (old.token === undefined)
     throw conflict(`${printable(label, 130)} is reached over its link, which needs no token`);
-  const { name, token, expires, old_until } = await ask(book.reach(old), RENEWED, "/token/renew", {
-    overlap_s: overlapS,
-  }).catch((error) => {
+  const renewed = async () => {
+    await requireDeskAt(old);
+    return ask(book.reach(old), RENEWED, "/token/renew", { overlap_s: overlapS });
+  };
+  const { name, token, expires, old_until } = await renewed().catch((error) => {
     throw error instanceof RemoteError ? unavailable(`${label}: ${reasonOf(error)}`) : error;
   });
   const stored = await book.set(label, keep(old, token, expires ?? undefined)).catch((error) => {

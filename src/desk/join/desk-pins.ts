@@ -29,6 +29,8 @@ interface Uses<H extends JoinedHost> {
   addressBook(): Promise<{ hosts(): readonly H[]; reach(host: H): RemoteServer }>;
   /** The pins of the key that this desk has, and of the one that it has announced. */
   pins(): Promise<{ readonly pin: string; readonly next_pin?: string | undefined }>;
+  /** @throws where that host knows that this desk was taken over, or does not say: it would not take the key of the other one then. */
+  requireDeskAt(host: H): Promise<void>;
 }
 
 /** A function that sends the pins of this desk to the hosts that have joined: to each host once, and again when they change. */
@@ -47,6 +49,12 @@ export function createPinNotifier<H extends JoinedHost>(service: Uses<H>) {
       const { host_id = "", nonce = "" } = host.member ?? {};
       const about = { ...pins, signed: new Date().toISOString() };
       const signature = key.sign(deskPinsMessage(host_id, nonce, about));
+      const isDesk = service.requireDeskAt(host).then(
+        () => true,
+        () => false,
+      );
+      // One that does not say is asked again.
+      if (!(await isDesk)) return;
       try {
         await callRemote(book.reach(host), deskPinsEndpoint, { ...about, signature }, ANSWER_MS);
       } catch (error) {

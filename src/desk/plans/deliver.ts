@@ -14,6 +14,7 @@ import { MAX_CONTENT_BYTES } from "../../wire/job/content";
 import type { SignedEnvelope } from "../../wire/job/envelope";
 import type { CancelJob, DeliverJob, DeliverOptions, Job, JobResult, Target } from "../../wire/job/job";
 import type { Office } from "../../wire/join/office";
+import { type DeskFence, heeds, isOfFormerDesk, NO_FENCE, ofThisDesk } from "./desk-fence";
 import { executeJob, hasDoneNothing, isRefusal, UnsentError } from "./execute";
 import { createJobRequests, type JobRequests, NoJobs, type SentJob } from "./job-requests";
 import { createJobResults, type JobResults } from "./job-result";
@@ -57,21 +58,6 @@ interface Delivery {
   readonly cancel: CancelJob;
 }
 
-/** What hosts know of this desk (`join/standby/fence.ts`). */
-export interface DeskFence {
-  /**
-   * Which desk jobs for this host say that they are of, after the host has heard; undefined where they say nothing.
-   *
-   * @throws a {@link RemoteError}, as one before anything was sent.
-   */
-  officeFor(target: Target, asking: Pick<DeliverOptions, "signal" | "client">): Promise<Office | undefined>;
-  /** Whether that host proves that another machine has taken this desk over. */
-  isOver(target: Target, asking: Pick<DeliverOptions, "signal" | "client">): Promise<boolean>;
-}
-
-/** A desk that nobody has taken over, and that has taken over from none. */
-const NO_FENCE: DeskFence = { officeFor: async () => undefined, isOver: async () => false };
-
 interface Desk {
   readonly requests: JobRequests;
   readonly fence: DeskFence;
@@ -93,8 +79,8 @@ interface Attempt {
   ask(waitS: number, sent?: SentJob): Promise<JobAnswer>;
   /** Has the host never begin it, or end it. @throws as `ask`. */
   bar(): Promise<JobAnswer>;
-  /** Whether the host has refused the job as one of a desk that was taken over, and proves it. */
-  isOver(error: RemoteError): Promise<boolean>;
+  /** Whether the host has refused the job as one of a desk that was taken over, and proves it. This desk then takes note. */
+  heeds(error: RemoteError): Promise<boolean>;
   /** @returns false when the caller has stopped waiting. */
   pause(ms: number): Promise<boolean>;
 }
@@ -112,11 +98,12 @@ export function createDelivery(
     deliver: async (target, job, options) => deliverAs(attemptAt(desk, target, job, options)),
     async cancel(target, job, options) {
       try {
-        await requests.cancel(target, job, options, await fence.officeFor(target, options));
+        await ofThisDesk(fence, target, options, (office) => requests.cancel(target, job, options, office));
         return true;
       } catch (error) {
-        if (error instanceof RemoteError || error instanceof NoJobs) return false;
-        throw error;
+        if (error instanceof RemoteError) await heeds(fence, target, options, error);
+        else if (!(error instanceof NoJobs)) throw error;
+        return false;
       }
     },
   };
@@ -131,19 +118,24 @@ function attemptAt(desk: Desk, target: Target, job: Job, options: DeliverOptions
     else answered.set(url, answer.records);
     return answer;
   };
-  // Once the host has heard, no other request tells it.
-  const office = () => fence.officeFor(target, options);
-  let sealed: SignedEnvelope | undefined;
-  const asking = async () => {
-    sealed ??= requests.sealed(job, "execute", target, await office());
-    return sealed;
+  const asThisDesk = <T>(request: (office?: Office) => Promise<T>) =>
+    ofThisDesk(fence, target, options, request);
+  let sealed: { readonly envelope: SignedEnvelope; readonly by: string } | undefined;
+  const sealedBy = (office?: Office) => {
+    const by = JSON.stringify(office ?? null);
+    if (sealed?.by !== by) sealed = { envelope: requests.sealed(job, "execute", target, office), by };
+    return sealed.envelope;
   };
   return {
     ...{ desk, target, job, options, results: createJobResults(target.label, job) },
     ask: async (waitS, sent) =>
-      heard(await requests.ask(target, { ...(await asking()), wait_s: waitS }, job, options, sent)),
-    bar: async () => heard(await requests.cancel(target, job, options, await office())),
-    isOver: async ({ refusal }) => refusal?.status === CONFLICT && fence.isOver(target, options),
+      heard(
+        await asThisDesk((office) =>
+          requests.ask(target, { ...sealedBy(office), wait_s: waitS }, job, options, sent),
+        ),
+      ),
+    bar: async () => heard(await asThisDesk((office) => requests.cancel(target, job, options, office))),
+    heeds: (error) => heeds(fence, target, options, error),
     pause: (ms) =>
       sleep(ms, options.signal).then(
         () => true,
@@ -165,7 +157,7 @@ async function deliverAs(attempt: Attempt): Promise<JobResult> {
     );
   if (before) return exchange(attempt, "ask", { mayHave: true, hasBegun, records });
   if (hasExpired(job)) return results.expired();
-  if (orExecute && desk.requests.contentBytes(job) > MAX_CONTENT_BYTES) return execute(attempt);
+  if (orExecute && desk.requests.contentBytes(job) > MAX_CONTENT_BYTES) return executeLarge(attempt);
   const known = await greet(attempt);
   if (known) return known;
   const has = recordsFor(attempt) ?? null;
@@ -192,7 +184,7 @@ async function greet(attempt: Attempt): Promise<JobResult | undefined> {
   } catch (error) {
     if (error instanceof NoJobs) return execute(attempt);
     if (!(error instanceof RemoteError)) throw error;
-    if (await attempt.isOver(error)) return results.refused(error.message);
+    await attempt.heeds(error);
     return mayExecute(attempt, error) ? execute(attempt) : results.unsent(error);
   }
 }
@@ -229,7 +221,7 @@ async function exchange(attempt: Attempt, first: JobRequest, from: Knowledge): P
     } catch (error) {
       if (error instanceof NoJobs) return known.mayHave ? results.unknown(NO_LONGER) : execute(attempt);
       if (!(error instanceof RemoteError)) throw error;
-      if (!known.mayHave && (await attempt.isOver(error))) return results.refused(error.message);
+      if ((await attempt.heeds(error)) && !known.mayHave) return results.refused(error.message);
       if (request === "send" && !known.mayHave && mayExecute(attempt, error)) return execute(attempt);
       const fault = { hasDoneNothing: hasDoneNothing(error), isRefusal: isRefusal(error) };
       const next = afterFault(request, known, fault);
@@ -312,14 +304,35 @@ async function execute({ target, job, options, results }: Attempt): Promise<JobR
   }
 }
 
-/** Whether the host has answered that it does not take the job: its token may be refused, or its clock wrong. */
+/**
+ * Sends a list that is too large for a job, which alone says which desk it is of: to a host only that does not prove that this desk was
+ * taken over.
+ */
+async function executeLarge(attempt: Attempt): Promise<JobResult> {
+  const { desk, target, options, results } = attempt;
+  try {
+    if (await desk.fence.isOver(target, options)) return results.refused(IS_OVER);
+  } catch (error) {
+    if (error instanceof RemoteError) return results.unsent(error);
+    throw error;
+  }
+  return execute(attempt);
+}
+
+/**
+ * Whether the host has answered that it does not take the job: its token may be refused, or its clock wrong. Not where it knows that this
+ * desk was taken over, proved or not; nor where it was asked only which desk this is.
+ */
 const mayExecute = ({ options }: Attempt, error: RemoteError): boolean =>
-  options.orExecute === true && error.refusal !== undefined && hasDoneNothing(error);
+  options.orExecute === true &&
+  error.sent &&
+  error.refusal !== undefined &&
+  !isOfFormerDesk(error) &&
+  hasDoneNothing(error);
 
 const oddAnswer = () => new RemoteError("answer", "it does not say what it does with the job", true);
 
-/** What a host answers with that does not take a job of this desk. */
-const CONFLICT = 409;
+const IS_OVER = "this desk was taken over, as this host proves";
 
 const NO_FILES = "this host takes no files with a plan: update svc on it";
 const NO_LONGER = "this host no longer takes jobs of plans";

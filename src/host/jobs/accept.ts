@@ -18,7 +18,7 @@ import {
   type SignedEnvelope,
   type Signer,
 } from "../../wire/job/envelope";
-import { laterThan, type Office } from "../../wire/join/office";
+import { laterThan, type Office, TAKEN_OVER } from "../../wire/join/office";
 import { createJobAnswers } from "./answers";
 import { removeFiles } from "./files";
 import { contextOf, createJobRuns, type JobRunParts } from "./job-runs";
@@ -51,7 +51,7 @@ export interface PlanJobs {
   /**
    * What a job is to do that is still to be sent, for what has to be here before it.
    *
-   * @throws as for one that is taken; `conflict` for one that has expired.
+   * @throws as for one that is taken; `conflict` for one that has expired, or is of a desk that was taken over.
    */
   announced(
     job: SignedEnvelope & { readonly content: string },
@@ -121,7 +121,8 @@ export function createPlanJobs<L extends { readonly id: string }>({
       return known(envelope, caller.grant) ?? answer(id, "running");
     },
     async announced({ content, ...sealed }, caller) {
-      const { envelope } = await open(sealed, "execute", caller);
+      const { envelope, known: offices } = await open(sealed, "execute", caller);
+      requireDesk(envelope, offices);
       if (digestOf(content) !== envelope.digest)
         throw badInput("content: it is not what the digest of the envelope says");
       if (hasExpired(envelope, now())) throw conflict("this job has expired");
@@ -150,12 +151,13 @@ export function createPlanJobs<L extends { readonly id: string }>({
   };
 }
 
-/** @throws `conflict` for a job of a desk that another machine has taken over. */
+/** @throws `conflict`, with a code of its own, for a job of a desk that another machine has taken over. */
 function requireDesk({ office }: Envelope, known: readonly Office[]): void {
   const newer = laterThan(known, office);
   if (newer === undefined) return;
   throw conflict(
     `this desk was taken over: this host takes jobs of generation ${newer}, and this one is of generation ${office?.generation ?? 0}`,
+    { code: TAKEN_OVER },
   );
 }
 

@@ -120,6 +120,7 @@ export async function joinDesk(service: HostUses, { join_string, label, direct, 
         desk: string.address,
         desk_pin: string.pin,
         ...answer,
+        ...officesKept(former, answer),
         token: tokenName,
         joined: new Date().toISOString(),
       };
@@ -143,6 +144,18 @@ export async function joinDesk(service: HostUses, { join_string, label, direct, 
       throw error;
     }
   });
+}
+
+/**
+ * What this host knows of take-overs of that desk. A machine that was taken over and has not heard takes the host in again, and sends it
+ * no job for that.
+ */
+function officesKept(
+  former: Membership | undefined,
+  { desk_key, host_id }: Pick<Membership, "desk_key" | "host_id">,
+): Pick<Membership, "desk_offices"> {
+  const isSame = former?.desk_key === desk_key && former.host_id === host_id;
+  return isSame && former.desk_offices ? { desk_offices: former.desk_offices } : {};
 }
 
 /** Where the desk reaches this host, and whether this host dials for that. @param url at which it would reach it directly. */

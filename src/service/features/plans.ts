@@ -89,7 +89,8 @@ export function planFeatures(
         },
         book: await shared.service.addressBook(),
         ...{ isGone, isExpected, recordsAt },
-        ...{ goesOn: () => phase.runsJobs, requireInOffice: () => office.requireInOffice(files) },
+        goesOn: () => phase.runsJobs,
+        requireInOffice: () => office.requireInOffice(files, shared.service.yieldUses().unwritten.taken),
         ...(shared.options.audit && {
           recordEnd: (plan: Plan, targets: readonly Target[]) => recordEnd(shared, plan, targets),
         }),
@@ -153,7 +154,7 @@ async function deliveryOf({
     return opened;
   };
   const { deliver, cancel: cancelJob } = createDelivery(key, {}, fence);
-  return { deliver: createUpgradeDelivery({ deliver, key, folder: files.releases }), cancelJob };
+  return { deliver: createUpgradeDelivery({ deliver, key, folder: files.releases, fence }), cancelJob };
 }
 
 /** Leaves the row of the end of a plan. Never throws. */

@@ -3,14 +3,19 @@
  */
 import { existsSync } from "node:fs";
 import { localCaller } from "../../core/caller";
+import type { Host } from "../../desk/fleet/host";
 import type { DeskBundle } from "../../desk/join/desk-bundle";
-import type { DeposedUses } from "../../desk/join/standby/deposed";
-import type { Fence } from "../../desk/join/standby/fence";
+import type { DeposedUses, Unwritten } from "../../desk/join/standby/deposed";
+import type { Beyond, Fence } from "../../desk/join/standby/fence";
 import type { Follower, FollowerState } from "../../desk/join/standby/follower";
 import type { Standing } from "../../desk/join/standby/operations";
 import type { Standbys } from "../../desk/join/standby/standbys";
 import type { TakeOverUses } from "../../desk/join/standby/take-over";
+import type { Heard, Telling } from "../../desk/join/standby/telling";
+import { conflict } from "../../lib/errors";
 import { once } from "../../lib/once";
+import { hasBook } from "../../lib/paths";
+import { printable } from "../../lib/sanitize";
 import type { SigningKey } from "../../trust/identity";
 import type { ServiceParts } from "../parts";
 
@@ -27,6 +32,14 @@ export interface StandbyFeatures {
   yieldUses(): DeposedUses;
   /** What hosts know of this desk. */
   deskFence(): Promise<Fence>;
+  /**
+   * Asks a host that has joined, before something is done there that the desk which has taken over could not take back.
+   *
+   * @throws `conflict` where the host proves that another machine has taken this desk over; a `RemoteError` where it does not say.
+   */
+  requireDeskAt(host: Host): Promise<void>;
+  /** How many hosts have heard which desk this is, and what one has heard that cannot be; nothing of either where this process tells none. */
+  hostsHeard(): { readonly hosts: Heard | null; readonly beyond: Beyond | null };
   /** What the server here knows, else this process; null where there is nothing to know. */
   standbyNow(): Promise<Standing | null>;
 }
@@ -40,8 +53,11 @@ export interface StandbyTasks {
 }
 
 export function standbyFeatures(shared: ServiceParts): StandbyFeatures & StandbyTasks {
-  const { configDir, files, log, publish, phase, feature, stoppable } = shared;
+  const { configDir, files, log, events, publish, phase, feature, stoppable } = shared;
   let following: Follower | undefined;
+  let fence: Fence | undefined;
+  let telling: Telling | undefined;
+  const unwritten: Unwritten = {};
   const office = once(() => import("../../desk/join/standby/office"));
   const inOffice = once(() => import("../../desk/join/standby/in-office"));
   const standbys = feature(async () =>
@@ -53,12 +69,30 @@ export function standbyFeatures(shared: ServiceParts): StandbyFeatures & Standby
     following = createFollower({ ...(await takeOverUses(shared)), log });
     return following;
   });
+  const announce = (subject: string) => localCaller(shared.service, "scheduler").announce(subject);
+  const yieldUses = (): DeposedUses => ({
+    ...{ files, publish, unwritten },
+    yieldPlans: (by) => yieldPlans(shared, by),
+  });
+  const tells = stoppable(async () => {
+    const [{ createTelling }, { isInOffice }, made, book] = await Promise.all([
+      import("../../desk/join/standby/telling"),
+      inOffice(),
+      shared.service.deskFence(),
+      shared.service.addressBook(),
+    ]);
+    telling = createTelling({
+      ...{ fence: made, book, log, events },
+      mayTell: () => phase.runsJobs && isInOffice(files, unwritten.taken),
+    });
+    return telling;
+  });
   return {
     standbys,
     deskNow: async () => (await packer())(),
     followerState: () => following?.state() ?? null,
     takeOverUses: () => takeOverUses(shared),
-    yieldUses: () => ({ files, publish, yieldPlans: (by) => yieldPlans(shared, by) }),
+    yieldUses,
     deskFence: feature(async () => {
       const [{ createFence }, { yieldTo }, { openSigningKey }] = await Promise.all([
         import("../../desk/join/standby/fence"),
@@ -66,18 +100,22 @@ export function standbyFeatures(shared: ServiceParts): StandbyFeatures & Standby
         import("../../trust/identity"),
       ]);
       let opened: SigningKey | undefined;
-      return createFence({
+      fence = createFence({
         ...{ files, log },
         key() {
           opened ??= openSigningKey(files.deskKey);
           return opened;
         },
-        yieldOffice: (by) =>
-          yieldTo(shared.service.yieldUses(), by, localCaller(shared.service, "scheduler").announce),
+        yieldOffice: (by) => yieldTo(yieldUses(), by, announce),
+        isYielding: () => unwritten.taken !== undefined,
       });
+      return fence;
     }),
+    requireDeskAt: (host) => requireDeskAt(shared, host),
+    hostsHeard: () => ({ hosts: telling?.heard() ?? null, beyond: fence?.beyond() ?? null }),
     async standbyNow() {
-      if (![files.standbys, files.following, files.takenOver].some((file) => existsSync(file))) return null;
+      const isKnown = [files.standbys, files.following, files.takenOver].some((file) => existsSync(file));
+      if (!isKnown && !fence?.beyond()) return null;
       const { show, standingOf } = await import("../../desk/join/standby/operations");
       if (!phase.isClaimed) {
         const { askServer } = await import("../../client/owner");
@@ -89,8 +127,13 @@ export function standbyFeatures(shared: ServiceParts): StandbyFeatures & Standby
     async lookAtStandbys() {
       if (existsSync(files.standbys)) (await standbys()).look();
       if (phase.runsJobs && (following || existsSync(files.following))) (await follower()).look();
+      if (phase.runsJobs && existsSync(files.deskGeneration) && hasBook(files)) (await tells()).look();
+      // Last: as long as it cannot be written, it fails.
+      if (unwritten.taken)
+        await (await import("../../desk/join/standby/deposed")).writeUnwritten(yieldUses(), announce);
     },
     async plansMayGoOn() {
+      if (unwritten.taken) return false;
       if (existsSync(files.takenOver) || existsSync(files.following)) {
         const [{ takenOverBy }, { requireInOffice }] = await Promise.all([office(), inOffice()]);
         const taken = takenOverBy(files);
@@ -136,6 +179,16 @@ async function takeOverUses({ service, configDir, files, publish }: ServiceParts
     },
     hasServer: () => service.runningServer() !== null,
   };
+}
+
+async function requireDeskAt({ service, files }: ServiceParts, host: Host): Promise<void> {
+  const { label, member } = host;
+  // Without a standby, and on a desk that nobody has taken over, there is nobody to have done so.
+  if (!member || ![files.standbys, files.deskGeneration].some((file) => existsSync(file))) return;
+  const [fence, book] = await Promise.all([service.deskFence(), service.addressBook()]);
+  const reached = { label, server: book.reach(host), host_id: member.host_id };
+  if (await fence.isOver(reached, {}))
+    throw conflict(`this desk was taken over, as ${printable(label, 130)} proves: use the other one`);
 }
 
 /** Pauses the plans of this desk that run, and ends its broadcasts: hosts are asked what became of what they have, and get nothing more. */

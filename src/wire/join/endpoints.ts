@@ -47,7 +47,7 @@ export const generationEndpoint = endpoint({
     /** Whether it is another than before. */
     changed: v.boolean(),
     /** The newest generation of that desk which the host knows, and what was signed of it. */
-    generation: v.number(),
+    generation: OFFICE.generation,
     signature: v.string(),
   }),
 });

@@ -26,6 +26,12 @@ export const OFFICE = {
   ),
 };
 
+/** The `code` of a refusal, beside its `error`: the request is of a desk that was taken over. */
+export const TAKEN_OVER = "taken_over";
+
+/** By how much a word may raise a generation: a thousand take-overs. Whoever has the key takes it to where it cannot be raised in many steps only. */
+export const MAX_STEP = 1_000 * 2 ** 20;
+
 /** The desk that its jobs are of which say nothing of it. */
 const FIRST: Office = { line: "", generation: 0 };
 

@@ -1,16 +1,23 @@
 /** Hosts that have heard of a take-over take no job of the desk before, whatever it knows. Desks and hosts are servers on loopback, with TLS. */
 import { expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import { broadcastExecute } from "../../../src/desk/fleet/operations/fleet";
+import { rotateHost } from "../../../src/desk/fleet/operations/hosts";
+import { removeHost } from "../../../src/desk/fleet/operations/selected";
+import { createPinNotifier } from "../../../src/desk/join/desk-pins";
 import { importDesk } from "../../../src/desk/join/operations";
+import { writeUnwritten, yieldTo } from "../../../src/desk/join/standby/deposed";
 import { generationOf, generationText, takenOverBy } from "../../../src/desk/join/standby/office";
-import { reinstate, takeOverDesk } from "../../../src/desk/join/standby/operations";
+import { reinstate, show, takeOverDesk } from "../../../src/desk/join/standby/operations";
 import { showPlan } from "../../../src/desk/plans/operations/look";
 import { newPlan } from "../../../src/desk/plans/operations/make";
 import { applyPlan } from "../../../src/desk/plans/operations/run";
+import { leave } from "../../../src/host/join/operations";
+import { unavailable } from "../../../src/lib/errors";
+import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import { isSignedBy, openSigningKey } from "../../../src/trust/identity";
 import { seal } from "../../../src/wire/job/envelope";
@@ -42,7 +49,7 @@ async function joined() {
     return answer;
   };
   return {
-    ...{ table, desk, host, hostId, key },
+    ...{ table, desk, host, hostId, key, post },
     /** What the desk with that office says to the host. */
     tell: (office: Office, signature = key.sign(officeMessage(hostId, office))) =>
       post("/desk/generation", { line: office.line, generation: office.generation, signature }),
@@ -109,6 +116,18 @@ test("a host takes a generation that its desk has signed for it, and nothing els
   for (const signature of [made.key.sign(other), made.key.sign(officeMessage(made.hostId, of(2)))])
     expect(await made.tell(of(3), signature)).toMatchObject({ status: 403 });
   expect((await made.send(madeUpJob())).status).toBe(200);
+});
+
+test("a host that joins the same desk again knows of its take-overs still, and of none once it has left", async () => {
+  await using made = await joined();
+  await made.tell(of(3));
+  const again = async () => {
+    await joinWith(made.host, (await joinString(made.desk)).join_string);
+    return JSON.parse(readFileSync(made.host.files.desk, "utf8")).desk_offices;
+  };
+  expect(await again()).toMatchObject([of(3)]);
+  await call(made.host, leave);
+  expect(await again()).toBeUndefined();
 });
 
 test("a host has room for the take-overs of sixteen desks", async () => {
@@ -211,6 +230,112 @@ test("nor does it run a broadcast there, which a host without jobs would get by 
   expect(table.ran()).toBe(0);
 });
 
+test("nor a list that is too large for a job, which nothing but a question tells from one of the desk", async () => {
+  await using made = await cutOff();
+  const { desk, table } = made;
+  const caller = localCaller(desk.service, "api");
+  const large = ["AC_set_var", { name: "x", value: "x".repeat(950_000) }];
+  const input = { actions: [["AC_count"], large], on: "all" };
+  const outcomes = await callOperation(desk.service, broadcastExecute, input, caller);
+  expect(outcomes).toMatchObject([{ ok: false, error: "this desk was taken over, as this host proves" }]);
+  expect(table.ran()).toBe(0);
+  const { service } = made.next;
+  const other = await callOperation(service, broadcastExecute, input, localCaller(service, "api"));
+  expect(other).toMatchObject([{ ok: true }]);
+});
+
+test("nor does a host take a piece of a program from it", async () => {
+  await using made = await joined();
+  const job = madeUpJob();
+  const sealed = seal(job, "execute", made.hostId, made.key);
+  const piece = () => made.post("/upgrade/receive", { ...sealed, content: job.content, offset: 0, data: "" });
+  expect(await piece()).toMatchObject({ status: 400 });
+  await made.tell(of(1));
+  expect(await piece()).toMatchObject({ status: 409, code: "taken_over" });
+});
+
+const labelIn = async ({ service }: Machine) => (await service.addressBook()).hosts()[0]?.label ?? "";
+
+test("a first desk that has not heard replaces and ends no token of a host that has: the other one would be locked out", async () => {
+  await using made = await cutOff();
+  const { desk, next, host } = made;
+  const label = await labelIn(desk);
+  await expect(call(desk, rotateHost, { label })).rejects.toThrow("was taken over");
+  await until("the first desk to know", () => takenOverBy(desk.files) !== undefined);
+  await expect(call(desk, removeHost, { label })).rejects.toThrow("was taken over");
+  expect(await labelIn(desk)).toBe(label);
+  expect(existsSync(host.files.desk)).toBe(true);
+  expect(await planOn(next)).toMatchObject({ ok: 1 });
+  // The desk itself does.
+  expect(await call(next, rotateHost, { label })).toMatchObject({ label, problem: null });
+  expect(await planOn(next)).toMatchObject({ ok: 1 });
+});
+
+test("a host that does not say whether this is its desk keeps its token, and is removed from the address book alone", async () => {
+  await using made = await cutOff(false);
+  const { desk, host } = made;
+  const label = await labelIn(desk);
+  await host.server.stop();
+  await expect(call(desk, rotateHost, { label })).rejects.toThrow(`${label}: `);
+  expect(await call(desk, removeHost, { label })).toMatchObject({ removed: true, revoked: false });
+});
+
+test("nor does it tell such a host of another key of its own", async () => {
+  await using made = await cutOff();
+  const { desk, host } = made;
+  const { desk_pin } = JSON.parse(readFileSync(host.files.desk, "utf8"));
+  const notify = createPinNotifier({
+    ...{ configDir: desk.configDir, log: silentLog, addressBook: desk.service.addressBook },
+    pins: async () => ({ pin: `spki:${"A".repeat(43)}` }),
+    requireDeskAt: desk.service.requireDeskAt,
+  });
+  await notify();
+  expect(JSON.parse(readFileSync(host.files.desk, "utf8")).desk_pin).toBe(desk_pin);
+});
+
+test("a server that has taken over tells its hosts by itself, and says how many have heard", async () => {
+  await using made = await cutOff(false);
+  const { next, host } = made;
+  const stop = await next.service.runJobs();
+  await until("the host to hear", () => JSON.parse(readFileSync(host.files.desk, "utf8")).desk_offices);
+  await until("the count", async () => {
+    const { hosts } = await call(next, show);
+    return Bun.deepEquals(hosts, { hosts: 1, heard: 1, older: 0 });
+  });
+  stop();
+});
+
+test("a desk that knows that it was taken over sends nothing, also where that cannot be written", async () => {
+  await using made = await cutOff(false);
+  const { desk, table } = made;
+  const [host] = (await desk.service.addressBook()).hosts();
+  if (!host) throw new Error("no host");
+  const uses = desk.service.yieldUses();
+  const full = () => Promise.reject(unavailable("the disk is full (ENOSPC)"));
+  await expect(yieldTo(uses, { name: "second", generation: 7 }, full)).rejects.toThrow("the disk is full");
+  expect(takenOverBy(desk.files)).toBeUndefined();
+  await expect(planOn(desk)).rejects.toThrow("has taken this desk over");
+  const fence = await desk.service.deskFence();
+  const server = (await desk.service.addressBook()).reach(host);
+  const reached = { label: host.label, server, host_id: made.hostId };
+  await expect(fence.officeFor(reached, {})).rejects.toThrow("was taken over, which cannot be written yet");
+  expect(table.ran()).toBe(0);
+  await writeUnwritten(uses, async () => {});
+  expect(takenOverBy(desk.files)).toMatchObject({ by: "second", generation: 7 });
+  expect(uses.unwritten.taken).toBeUndefined();
+});
+
+test("a generation that no standby can have takes no desk over: that somebody has its key is said", async () => {
+  await using made = await joined();
+  const { desk } = made;
+  await made.tell(of(2 ** 40));
+  expect(await planOn(desk)).toMatchObject({ refused: 1 });
+  expect(takenOverBy(desk.files)).toBeUndefined();
+  const beyond = { host: await labelIn(desk), generation: 2 ** 40 };
+  expect(await call(desk, show)).toMatchObject({ taken_over: null, beyond });
+  expect(await desk.service.standbyNow()).toMatchObject({ beyond });
+});
+
 test("a desk that has taken over tells a host before its first job, and again after a restart", async () => {
   await using made = await cutOff(false);
   const { desk, next, table } = made;
@@ -248,6 +373,12 @@ test("a host that says so without proof takes no desk over", async () => {
   writeFileSync(host.files.desk, JSON.stringify({ ...membership, desk_offices: [office] }));
   expect(await planOn(desk)).toMatchObject({ refused: 1 });
   expect(takenOverBy(desk.files)).toBeUndefined();
+  // Nor does it get a broadcast by its token alone.
+  const caller = localCaller(desk.service, "api");
+  const input = { actions: [["AC_count"]], on: "all" };
+  const outcomes = await callOperation(desk.service, broadcastExecute, input, caller);
+  expect(outcomes).toMatchObject([{ ok: false, error: expect.stringContaining("was taken over") }]);
+  expect(made.table.ran()).toBe(0);
 });
 
 test("a further desk of the same hosts goes on after the first was taken over", async () => {
@@ -271,9 +402,10 @@ test("a host with an earlier svc takes the jobs of a desk that has taken over", 
   await using made = await cutOff(false);
   const { next } = made;
   const fence = await next.service.deskFence();
+  let status = 404;
   const server = Bun.serve({
     port: 0,
-    fetch: () => Response.json({ error: "no such route" }, { status: 404 }),
+    fetch: () => Response.json({ error: "no such route" }, { status }),
   });
   const old = {
     ...{ label: "old", host_id: made.hostId },
@@ -284,8 +416,17 @@ test("a host with an earlier svc takes the jobs of a desk that has taken over", 
     },
   };
   expect(await fence.officeFor(old, {})).toBeUndefined();
-  await server.stop(true);
+  status = 500;
   expect(await fence.officeFor(old, {})).toBeUndefined();
+  // One that has the route and does not take it may know a generation: it gets no job that says nothing of it.
+  const full = { ...old, host_id: "1".repeat(32) };
+  for (status of [500, 409, 400])
+    expect(await fence.officeFor(full, {}).catch((error) => error)).toMatchObject({
+      ...{ sent: false, message: expect.stringContaining("does not hear which desk this is") },
+    });
+  status = 404;
+  expect(await fence.officeFor(full, {})).toBeUndefined();
+  await server.stop(true);
   expect(
     await fence.officeFor({ ...old, host_id: "0".repeat(32) }, {}).catch((error) => error),
   ).toMatchObject({

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { dirname } from "node:path";
 import { listHosts } from "../../../src/desk/fleet/operations/hosts";
 import { addJoinString, operations as joinOperations } from "../../../src/desk/join/operations";
+import { yieldMessage } from "../../../src/desk/join/standby/endpoints";
 import { createFollower } from "../../../src/desk/join/standby/follower";
 import { readFollowing, snapshotFile, writeFollowing } from "../../../src/desk/join/standby/following";
 import { isInOffice } from "../../../src/desk/join/standby/in-office";
@@ -30,7 +31,9 @@ import { createFolderFiles } from "../../../src/lib/folder-files";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import { listTokens, makeToken } from "../../../src/trust/operations/tokens";
+import { openSigningKey } from "../../../src/trust/identity";
 import { parseStandbyString } from "../../../src/wire/join/join-string";
+import type { Office } from "../../../src/wire/join/office";
 import { testService, until } from "../../support";
 import { newPlan, plannedHosts } from "../plans/support";
 import { call, followed, type Machine } from "./standby-support";
@@ -64,6 +67,16 @@ function snapshotPath({ configDir }: Machine): string {
   if (!following) throw new Error("it follows no desk");
   return snapshotFile(files, following);
 }
+
+const [pull] = operations.filter(({ name }) => name === "standby.pull");
+const [yieldOffice] = operations.filter(({ name }) => name === "standby.yield");
+
+/** What a standby with that string says to its desk that has taken over as `office`. */
+const wordOf = (
+  desk: { readonly files: { readonly deskKey: string } },
+  { id, secret }: { readonly id: string; readonly secret: string },
+  office: Office,
+) => ({ id, secret, ...office, signature: openSigningKey(desk.files.deskKey).sign(yieldMessage(id, office)) });
 
 const snapshotOf = (machine: Machine) => readFileSync(snapshotPath(machine));
 
@@ -308,14 +321,56 @@ test("a snapshot that somebody has removed is taken again, though the desk has n
   await follower.stop();
 });
 
+test("who has the string alone makes no standby look well, and keeps it from no snapshot", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  const following = readFollowing(configFiles(next.configDir));
+  if (!following) throw new Error("it follows nobody");
+  const { id, secret, stamp, proof } = following;
+  const ask = (body: object) => call(desk, pull, { id, secret, ...body });
+  // As often as it may, and with what is no proof.
+  let refused = "";
+  for (let times = 0; times < 20 && refused === ""; times++)
+    refused = await ask({ have: stamp }).then(() => "", String);
+  expect(refused).toContain("asks too often");
+  await ask({ have: stamp, proof: "A".repeat(86) }).catch(() => {});
+  expect(await call(desk, show)).toMatchObject({ standbys: [{ asked_s: null, current: null }] });
+  expect(await ask({ have: stamp, proof })).toMatchObject({ stamp, bytes: 0 });
+  expect(await call(desk, show)).toMatchObject({ standbys: [{ current: true }] });
+  // Of an earlier snapshot, it is proof still that this is the standby.
+  await call(desk, makeToken, { name: "scraper", scope: ["metrics"] });
+  expect(Number((await ask({ have: stamp, proof })).bytes)).toBeGreaterThan(0);
+});
+
 test("a standby string takes the generation of its desk to no height where nobody can reinstate it", async () => {
   await using desk = await deskWithPlan();
   await using next = testService();
-  const { id, secret } = parseStandbyString(await followed(desk, next));
-  const word = { id, secret, generation: Number.MAX_SAFE_INTEGER };
-  const [yieldOffice] = operations.filter(({ name }) => name === "standby.yield");
+  const string = parseStandbyString(await followed(desk, next));
+  const word = wordOf(desk, string, { line: "", generation: Number.MAX_SAFE_INTEGER });
   expect(call(desk, yieldOffice, word)).rejects.toThrow("generation: expected at most 1048576000");
   expect(takenOverBy(desk.files)).toBeUndefined();
+});
+
+test("who has the string alone takes no desk over: the key of the desk signs that, for this string and this desk", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await using other = testService();
+  const string = parseStandbyString(await followed(desk, next));
+  const office = { line: "", generation: 7 };
+  const good = wordOf(desk, string, office);
+  const unsigned = [
+    { ...good, generation: 8 },
+    { ...good, line: "abcdefgh" },
+    { ...good, signature: wordOf(desk, { ...string, id: "abcdefgh" }, office).signature },
+    { ...good, signature: openSigningKey(configFiles(other.configDir).deskKey).sign(yieldMessage(string.id, office)) },
+  ];
+  for (const word of unsigned)
+    await expect(call(desk, yieldOffice, word)).rejects.toThrow("is not that of the key of this desk");
+  const elsewhere = wordOf(desk, string, { line: "abcdefgh", generation: 7 });
+  await expect(call(desk, yieldOffice, elsewhere)).rejects.toThrow("another desk of the same hosts");
+  expect(takenOverBy(desk.files)).toBeUndefined();
+  expect(await call(desk, yieldOffice, good)).toEqual({ yielded: true, generation: 7 });
 });
 
 test("a word that a take-over or a reinstatement has ended counts no more, whatever was cut off", async () => {

@@ -6,7 +6,7 @@ import { CALLER } from "./support";
 type Uses = Parameters<typeof standby.run>[0];
 type Now = NonNullable<Awaited<ReturnType<Uses["standbyNow"]>>>;
 
-const NOTHING: Now = { taken_over: null, standbys: [], following: null };
+const NOTHING: Now = { taken_over: null, standbys: [], following: null, beyond: null };
 const run = (now: Partial<Now> | null) =>
   standby.run({ standbyNow: async () => now && { ...NOTHING, ...now } }, CALLER);
 const following = {
@@ -38,4 +38,11 @@ test("a desk that was taken over is a failure, and the standby that has is none"
   });
   const over = { ...following, taken_over: since, silent_s: null };
   expect(await run({ following: over })).toMatchObject({ severity: "info" });
+});
+
+test("a host with a generation that no standby can have is a failure: somebody has the key of this desk", async () => {
+  const beyond = { host: "lab-01", generation: 2 ** 40 };
+  expect(await run({ beyond })).toMatchObject({
+    ...{ ok: false, severity: "error", detail: expect.stringContaining("lab-01 has heard of generation 1099511627776") },
+  });
 });

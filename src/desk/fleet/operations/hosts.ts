@@ -9,13 +9,18 @@ import { badInput, conflict } from "../../../lib/errors";
 import { mapInSlices } from "../../../lib/turn";
 import { certificate } from "../../../trust/operations/tls";
 import type { AddressBook } from "../address-book";
-import { HOST_CHANGES, HOST_FIELDS, linkedHost, parseHost } from "../host";
+import { HOST_CHANGES, HOST_FIELDS, type Host, linkedHost, parseHost } from "../host";
 import { LISTED_HOST, toListed } from "../listed";
 import { TOKEN_ROTATION } from "../results";
 import { requireAnswer, SETTLING_FIELDS, settleTrust, UNCHECKED } from "../settle-trust";
 
 interface Uses {
   addressBook(): Promise<AddressBook>;
+}
+
+interface RotateUses extends Uses {
+  /** @throws where that host knows that this desk was taken over, or does not say. */
+  requireDeskAt(host: Host): Promise<void>;
 }
 
 const label = HOST_LABEL;
@@ -127,9 +132,9 @@ export const rotateHost = operation({
     ),
   }),
   output: TOKEN_ROTATION,
-  async run(service: Uses, { label, overlap_s }) {
+  async run({ addressBook, requireDeskAt }: RotateUses, { label, overlap_s }) {
     const { rotateToken } = await import("../rotate");
-    return rotateToken(await service.addressBook(), label, overlap_s);
+    return rotateToken(await addressBook(), label, overlap_s, requireDeskAt);
   },
 });
 

@@ -2,6 +2,7 @@
  * The address book: what changes several hosts at once, and the label of one.
  */
 import * as v from "valibot";
+import { RemoteError, remoteMessage } from "../../../client/carrier";
 import { field, HOST_LABEL } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { badInput, messageOf } from "../../../lib/errors";
@@ -14,6 +15,11 @@ interface Uses {
   addressBook(): Promise<
     Pick<AddressBook, "hosts" | "select" | "reach" | "changeTags" | "removeAll" | "rename">
   >;
+}
+
+interface RemoveUses extends Uses {
+  /** @throws `conflict` where that host knows that this desk was taken over; a {@link RemoteError} where it does not say. */
+  requireDeskAt(host: Host): Promise<void>;
 }
 
 interface RenameUses extends Uses {
@@ -111,15 +117,19 @@ export const removeHost = operation({
     /** The hosts that were removed. */
     hosts: v.array(v.object({ label: v.string(), ...ENDED_TOKEN })),
   }),
-  async run(service: Uses, { label, on }) {
+  async run(service: RemoveUses, { label, on }) {
     if ((label === undefined) === (on === undefined)) throw badInput("label, on: expected one of them");
     const book = await service.addressBook();
     const selected =
       on === undefined ? book.hosts().filter((one) => one.label === label) : await book.select(on);
-    // Before they are removed: only a host of the address book is linked.
-    const ended = await runPool(selected, { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY }, (host) =>
-      endToken(book, host),
+    const pool = { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY };
+    // All of them first: the token that a host ends is that of whichever machine is its desk.
+    const silent = await runPool(selected, pool, (host) =>
+      service.requireDeskAt(host).then(() => undefined, silenceOf),
     );
+    const asked = selected.map((host, nth) => ({ host, fault: silent[nth] }));
+    // Before they are removed: only a host of the address book is linked.
+    const ended = await runPool(asked, pool, ({ host, fault }) => endToken(book, host, fault));
     // An entry that is not valid goes, too.
     const gone = await book.removeAll(label === undefined ? ended.map((one) => one.label) : [label]);
     const hosts = gone.map((name) => {
@@ -136,9 +146,21 @@ export const removeHost = operation({
   },
 });
 
-async function endToken(book: Pick<AddressBook, "reach">, host: Host): Promise<EndedToken> {
+/** Why a host has not said whether this is its desk; undefined where its token has ended already. @throws what it has said. */
+function silenceOf(error: unknown): string | undefined {
+  const hasEnded = error instanceof RemoteError && error.fault === "unauthorized" && !error.refusal;
+  return hasEnded ? undefined : remoteMessage(error);
+}
+
+/** @param fault why the host has not said whether this is its desk. */
+async function endToken(
+  book: Pick<AddressBook, "reach">,
+  host: Host,
+  fault: string | undefined,
+): Promise<EndedToken> {
   const { label, member } = host;
   if (!member) return { label, revoked: null, problem: null };
+  if (fault !== undefined) return { label, revoked: false, problem: fault };
   const { revokeToken } = await import("../revoke");
   const problem = await revokeToken(book.reach(host));
   return { label, revoked: problem === null, problem };

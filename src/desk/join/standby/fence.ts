@@ -14,22 +14,23 @@ import { runPool } from "../../../lib/pool";
 import { printable } from "../../../lib/sanitize";
 import { isSignedBy, type SigningKey } from "../../../trust/identity";
 import { generationEndpoint } from "../../../wire/join/endpoints";
-import { isFirst, type Office, officeMessage } from "../../../wire/join/office";
+import { isFirst, MAX_STEP, type Office, officeMessage } from "../../../wire/join/office";
 import { generationOf, type OfficeFiles } from "./office";
 
-/** How long a host may take to answer, in milliseconds, and how many are told at once. */
+/** How long a host may take to answer, in milliseconds, and how many are told at once: hosts that are off hold up no others for long. */
 const ANSWER_MS = 10_000;
-const SLOTS = 16;
+const SLOTS = 64;
 
 /** How long the generation is taken for what the file says, in milliseconds: a person may reinstate this desk. */
 const READ_MS = 1_000;
 
-/** The most hosts of which it is kept that they know. */
+/** The most hosts of which it is kept that they know, and that do not hear and why. */
 const MAX_HOSTS = 300_000;
+const MAX_COMPLAINTS = 10_000;
 
-/** What servers answer for a route that they do not have, and what those do that have too much to do. */
+/** What servers answer for a route that they do not have, and what those do whose host has joined another desk meanwhile, or none. */
 const NO_ROUTE = [404, 405, 501];
-const BUSY = [429, 503];
+const NOT_JOINED = [403, 409];
 
 interface FenceUses {
   readonly files: Pick<OfficeFiles, "deskGeneration">;
@@ -37,6 +38,8 @@ interface FenceUses {
   key(): SigningKey;
   /** Takes note that another machine has taken this desk over. */
   yieldOffice(by: { readonly name: string; readonly generation: number }): Promise<unknown>;
+  /** Whether it is known that another machine has taken this desk over, and not on disk yet. */
+  isYielding?(): boolean;
 }
 
 /** A host that has joined this desk. */
@@ -53,7 +56,7 @@ interface Asking {
 }
 
 /** A host of the address book. */
-interface Joined {
+export interface Joined {
   readonly label: string;
   readonly member?: { readonly host_id: string; readonly nonce: string } | undefined;
 }
@@ -65,16 +68,48 @@ export interface Fence {
    * @throws a {@link RemoteError}, as one before anything was sent.
    */
   officeFor(host: Reached, asking: Asking): Promise<Office | undefined>;
-  /** Whether that host proves that another machine has taken this desk over. Then that is noted. */
+  /**
+   * Whether that host proves that another machine has taken this desk over. Then that is noted.
+   *
+   * @throws a {@link RemoteError} where it does not say.
+   */
   isOver(host: Reached, asking: Asking): Promise<boolean>;
-  /** Tells the hosts that have not heard in this process. One that does not answer is told at the next call. */
-  tellAll<H extends Joined>(hosts: readonly H[], reach: (host: H) => RemoteServer): Promise<void>;
+  /** Has the host hear again before its next job: it has not understood which desk that is of. */
+  forget(host: Pick<Reached, "host_id">): void;
+  /** Which desk this is. */
+  office(): Office;
+  /** Tells the hosts that have not heard in this process. @returns how many of them have not answered: they are told at the next call. */
+  tellAll<H extends Joined>(
+    hosts: readonly H[],
+    reach: (host: H) => RemoteServer,
+    signal?: AbortSignal,
+  ): Promise<number>;
+  /** Whether that host has heard in this process, or cannot since its svc is an earlier one; undefined where it has not answered. */
+  hasHeard(host: Joined): boolean | undefined;
+  /** A host that has heard of a generation which no standby of this desk can have, as the key of this desk has signed it; null where none has. */
+  beyond(): Beyond | null;
 }
 
-export function createFence({ files, log, key, yieldOffice }: FenceUses): Fence {
+/** What somebody has told a host who has the key of this desk. */
+export interface Beyond {
+  readonly host: string;
+  readonly generation: number;
+}
+
+export function createFence({ files, log, key, yieldOffice, isYielding = () => false }: FenceUses): Fence {
   /** Whether a host takes it, and the membership that it was told for, by its id. */
   const told = new RecentMap<{ readonly takes: boolean; readonly nonce?: string | undefined }>(MAX_HOSTS);
-  const officeNow = createOfficeReader(files, () => told.clear());
+  let beyond: Beyond | null = null;
+  /** What was logged last of a host that does not hear. */
+  const complaints = new RecentMap<string>(MAX_COMPLAINTS);
+  const officeNow = createOfficeReader(files, () => {
+    told.clear();
+    beyond = null;
+  });
+  const requireSending = () => {
+    if (isYielding())
+      throw new RemoteError("unreachable", "this desk was taken over, which cannot be written yet", false);
+  };
 
   /** @returns whether that host has proved that this desk is over. */
   const heed = ({ label }: Pick<Reached, "label">, hostId: string, own: Office, answer: Heard): boolean => {
@@ -82,6 +117,14 @@ export function createFence({ files, log, key, yieldOffice }: FenceUses): Fence 
     if (generation <= own.generation) return false;
     if (!isSignedBy(key().publicKey, officeMessage(hostId, { line: own.line, generation }), signature)) {
       log.warn(`${printable(label, 130)} says that this desk was taken over, and has no proof of it`);
+      return false;
+    }
+    if (generation > own.generation + MAX_STEP) {
+      if (beyond?.generation !== generation)
+        log.warn(
+          `${printable(label, 130)} has heard of generation ${generation}, which no standby of this desk can have: somebody has its key`,
+        );
+      beyond = { host: label, generation };
       return false;
     }
     log.warn(`${printable(label, 130)} has heard that this desk was taken over (generation ${generation})`);
@@ -95,57 +138,82 @@ export function createFence({ files, log, key, yieldOffice }: FenceUses): Fence 
     const signature = key().sign(officeMessage(hostId, own));
     const { signal, client } = asking;
     const input = { line: own.line, generation: own.generation, signature };
+    // A person may have reinstated this desk meanwhile: then it has not heard of that.
+    const note = (takes: boolean) => {
+      const { line, generation } = officeNow();
+      if (line === own.line && generation === own.generation) told.set(hostId, { takes, nonce });
+    };
     try {
       const heard = await callRemote(host.server, generationEndpoint, input, ANSWER_MS, signal, client);
-      told.set(hostId, { takes: true, nonce });
+      note(true);
       return heed(host, hostId, own, heard);
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
-      const { status } = error.refusal ?? {};
-      if (status === undefined || BUSY.includes(status) || error.fault === "unauthorized")
-        throw new RemoteError(error.fault, error.message, false, error.refusal);
-      if (!NO_ROUTE.includes(status))
-        log.warn(`${printable(host.label, 130)} does not hear which desk this is: ${error.message}`);
-      told.set(hostId, { takes: false, nonce });
+      // Without a route, it takes jobs of every generation. Else it may know one: a job that does not say its own would be refused.
+      if (!NO_ROUTE.includes(error.refusal?.status ?? 0))
+        throw new RemoteError(
+          error.fault,
+          `it does not hear which desk this is: ${error.message}`,
+          false,
+          error.refusal,
+        );
+      note(false);
       return false;
     }
+  };
+
+  const hasHeard = ({ member }: Joined): boolean | undefined => {
+    const before = told.get(member?.host_id ?? "");
+    return before?.nonce === member?.nonce ? before?.takes : undefined;
   };
 
   return {
     async officeFor(host, asking) {
       const { host_id } = host;
+      requireSending();
       if (host_id === null || isFirst(officeNow())) return undefined;
-      if (!told.get(host_id)) await tell(host, host_id, asking);
-      return told.get(host_id)?.takes ? officeNow() : undefined;
+      for (let times = 0; times < 2 && !told.get(host_id); times++) await tell(host, host_id, asking);
+      const now = told.get(host_id);
+      if (!now) throw new RemoteError("unreachable", "this desk has just been reinstated", false);
+      return now.takes ? officeNow() : undefined;
     },
     async isOver(host, asking) {
+      requireSending();
       if (host.host_id === null) return false;
       try {
         return await tell(host, host.host_id, asking);
       } catch (error) {
-        if (error instanceof RemoteError) return false;
+        if (error instanceof RemoteError && NOT_JOINED.includes(error.refusal?.status ?? 0)) return false;
         throw error;
       }
     },
-    async tellAll(hosts, reach) {
-      if (isFirst(officeNow())) return;
+    forget({ host_id }) {
+      if (host_id !== null) told.delete(host_id);
+    },
+    office: officeNow,
+    hasHeard,
+    beyond: () => beyond,
+    async tellAll(hosts, reach, signal) {
+      if (isFirst(officeNow()) || isYielding()) return 0;
       const waiting = hosts.flatMap((host) => {
         const { host_id = "", nonce } = host.member ?? {};
-        const before = told.get(host_id);
-        const hasHeard = before?.takes === true && before.nonce === nonce;
-        return nonce === undefined || hasHeard ? [] : [{ host, host_id, nonce }];
+        return nonce === undefined || hasHeard(host) ? [] : [{ host, host_id, nonce }];
       });
       const pool = { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY };
-      await runPool(waiting, pool, async ({ host, host_id, nonce }) => {
+      const answers = await runPool(waiting, pool, async ({ host, host_id, nonce }) => {
         try {
           const reached = { label: host.label, server: reach(host), host_id };
-          await tell(reached, host_id, {}, nonce);
+          await tell(reached, host_id, { signal }, nonce);
+          return true;
         } catch (error) {
-          // One that does not answer is told again.
-          if (!(error instanceof RemoteError))
-            log.warn(`a host was not told which desk this is: ${messageOf(error)}`);
+          const why = messageOf(error);
+          const isNews = !(error instanceof RemoteError) || error.refusal !== undefined;
+          if (isNews && complaints.get(host_id) !== why) log.warn(`${printable(host.label, 130)}: ${why}`);
+          complaints.set(host_id, why);
+          return false;
         }
       });
+      return answers.filter((hasAnswered) => !hasAnswered).length;
     },
   };
 }

@@ -6,9 +6,11 @@
 import type { Publish } from "../../../core/events";
 import { unavailable } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
+import { openSigningKey } from "../../../trust/identity";
+import { MAX_STEP } from "../../../wire/join/office";
 import { deskTakenOver, standbyFollows, standbyLate } from "./events";
 import { type Following, followingNow, removeSnapshots, writeFollowing } from "./following";
-import { generationOf, MAX_STEP, type OfficeFiles, takenOverBy, writeTakenOver } from "./office";
+import { generationOf, type OfficeFiles, takenOverBy, writeTakenOver } from "./office";
 import { keep, type PullUses, pull, tell, whyNot } from "./pull";
 import { LATE_MS } from "./standbys";
 
@@ -16,8 +18,11 @@ import { LATE_MS } from "./standbys";
 const ASK_MS = 5_000;
 const TIMES = 5;
 
-/** The pause before a desk that has heard of the take-over is told again, in milliseconds: it may be a copy from a backup, or reinstated. */
-const TOLD_MS = 60_000;
+/**
+ * The pause before a desk that has heard of the take-over is told again, in milliseconds: it may be reinstated, or a copy from a backup, whose
+ * plans wait a little longer than that after a start (`standbys.ts`).
+ */
+const TOLD_MS = 5_000;
 
 interface FollowerUses extends PullUses {
   readonly files: PullUses["files"] & OfficeFiles;
@@ -129,7 +134,7 @@ export async function tellFormer(
 ): Promise<boolean> {
   if (takenOverBy(files)) return false;
   const own = generationOf(files);
-  const answer = await tell(following, own.generation, signal);
+  const answer = await tell(following, own, openSigningKey(files.deskKey).sign, signal);
   const now = new Date().toISOString();
   if (following.told === null) writeFollowing(files, { ...following, told: now });
   // Where it is higher, another standby has taken over later.

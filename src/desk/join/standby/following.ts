@@ -26,6 +26,8 @@ const FOLLOWING = v.object({
   /** The snapshot that is here: its stamp, and when it came; null where there is none yet. */
   stamp: v.nullable(v.string()),
   snapshot: v.nullable(v.string()),
+  /** What the key in it has signed, so that the desk believes that it is here; null where there is none. */
+  proof: v.optional(v.nullable(v.string()), null),
   /** When this machine began to take over: it may have a part of what makes the desk. */
   begun: v.nullable(v.string()),
   /** When this machine took over, and when the former desk was told; null where it was not. */

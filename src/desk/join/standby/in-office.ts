@@ -7,16 +7,19 @@
 import { conflict, Failure } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { type FollowingFiles, followingNow } from "./following";
-import { generationOf, type OfficeFiles, takenOverBy } from "./office";
+import { generationOf, type OfficeFiles, type TakenOver, takenOverBy } from "./office";
 
 /** The files that say so. */
 export type InOfficeFiles = OfficeFiles & Pick<FollowingFiles, "following">;
 
-/** @throws `conflict` where this machine is not the desk; `unavailable` where nobody knows. */
-export function requireInOffice(files: InOfficeFiles): void {
+/**
+ * @param unwritten who has taken it over, where that is not on disk yet.
+ * @throws `conflict` where this machine is not the desk; `unavailable` where nobody knows.
+ */
+export function requireInOffice(files: InOfficeFiles, unwritten?: TakenOver): void {
   // A file that is broken says nothing good.
   generationOf(files);
-  const taken = takenOverBy(files);
+  const taken = takenOverBy(files) ?? unwritten;
   if (taken)
     throw conflict(
       `the standby ${printable(taken.by, 100)} has taken this desk over at ${taken.since}: use that one; \`svc standby reinstate\` makes this machine the desk again`,
@@ -28,10 +31,10 @@ export function requireInOffice(files: InOfficeFiles): void {
     );
 }
 
-/** Whether this machine may act as a desk. Where nobody knows, it may not. */
-export function isInOffice(files: InOfficeFiles): boolean {
+/** Whether this machine may act as a desk. Where nobody knows, it may not. @param unwritten as of {@link requireInOffice}. */
+export function isInOffice(files: InOfficeFiles, unwritten?: TakenOver): boolean {
   try {
-    requireInOffice(files);
+    requireInOffice(files, unwritten);
     return true;
   } catch (error) {
     if (error instanceof Failure) return false;

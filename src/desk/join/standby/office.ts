@@ -9,7 +9,7 @@ import { writeFileAtomic } from "../../../lib/files";
 import { jsonIn } from "../../../lib/json-in";
 import { readTrustFile, unusable } from "../../../lib/trust-files";
 import { newId } from "../../../wire/join/join-string";
-import { OFFICE } from "../../../wire/join/office";
+import { MAX_STEP, OFFICE } from "../../../wire/join/office";
 
 const { generation: GENERATION } = OFFICE;
 
@@ -34,17 +34,15 @@ const TAKEN_OVER = v.object({
 
 export type TakenOver = v.InferOutput<typeof TAKEN_OVER>;
 
-/** The files of both. */
+/** The files of both, and the key with which the desk signs which it is. */
 export interface OfficeFiles {
+  readonly deskKey: string;
   readonly deskGeneration: string;
   readonly takenOver: string;
 }
 
 /** By how much a take-over raises the generation, at most: of two standbys that take over the same desk, one in a million has that of the other. */
-const STEP = 2 ** 20;
-
-/** By how much a word may raise it, after many take-overs: with a stolen string, nobody takes it to where it cannot be raised any more. */
-export const MAX_STEP = 1_000 * STEP;
+const STEP = MAX_STEP / 1_000;
 
 /** The generation that follows another: some higher number, which no other machine comes to by itself. */
 export const nextGeneration = (before: number): number => before + 1 + Math.floor(Math.random() * STEP);

@@ -10,19 +10,21 @@ import { NAME_TEXT } from "../../../core/rights";
 import { conflict, notFound } from "../../../lib/errors";
 import { isLoopback } from "../../../lib/loopback";
 import { configFiles } from "../../../lib/paths";
-import { openSigningKey } from "../../../trust/identity";
+import { isSignedBy, openSigningKey, readSigningKey } from "../../../trust/identity";
 import { status as tlsStatus } from "../../../trust/operations/tls";
 import { formatStandbyString, parseStandbyString } from "../../../wire/join/join-string";
 import { addressOfDesk, type LocalServer } from "../../../wire/join/reach";
 import type { DeskBundle } from "../desk-bundle";
 import type { DeposedUses } from "./deposed";
-import { pullEndpoint, yieldEndpoint } from "./endpoints";
+import { haveMessage, pullEndpoint, unproved, yieldEndpoint } from "./endpoints";
+import type { Beyond } from "./fence";
 import type { FollowerState } from "./follower";
 import { followingNow, removeFollowing, requireFollowsNone, requireNoneCutOff } from "./following";
 import { requireInOffice } from "./in-office";
 import { generationOf, nextGeneration, takenOverBy, writeGeneration } from "./office";
 import type { Standbys } from "./standbys";
 import type { TakeOverUses } from "./take-over";
+import type { Heard } from "./telling";
 
 /** What these operations use of their service. */
 interface Uses {
@@ -36,6 +38,8 @@ interface Uses {
   yieldUses(): DeposedUses;
   /** How this machine follows a desk; null where this process does not. */
   followerState(): FollowerState | null;
+  /** How many hosts have heard which desk this is, and what one has heard that cannot be. */
+  hostsHeard(): { readonly hosts: Heard | null; readonly beyond: Beyond | null };
   takeOverUses(): Promise<TakeOverUses>;
 }
 
@@ -133,31 +137,42 @@ const pull = operation({
   scope: "any",
   reveals: "announces",
   leftOut: BY_STANDBY,
-  async run(service: Uses, { id, secret, have, piece_of, offset }, caller) {
+  async run(service: Uses, { id, secret, have, proof, piece_of, offset }, caller) {
+    const files = configFiles(service.configDir);
     const standbys = await service.standbys();
     const standby = standbys.find(id, secret);
-    requireInOffice(configFiles(service.configDir));
+    const isProved = have !== null && proof !== null && isProof(files.deskKey, { id, have, proof });
+    // Whoever has found the string holds up no standby that has a snapshot, nor makes it look well.
+    const as = isProved ? id : unproved(id);
+    standbys.refuseBusy(as);
+    requireInOffice(files);
     const pins = await pinsOf(service, caller);
-    if (piece_of !== null) return { stamp: piece_of, pins, ...pieceOf(standbys, id, piece_of, offset) };
+    if (piece_of !== null) return { stamp: piece_of, pins, ...pieceOf(standbys, as, piece_of, offset) };
     const { sealSnapshot, stampOf } = await import("./snapshot");
-    standbys.heard(standby, have);
-    if (have === stampOf(service.configDir)) return { stamp: have, pins, bytes: 0, piece: "" };
-    standbys.refuseOften(id);
+    if (isProved) standbys.heard(standby, have);
+    if (isProved && have === stampOf(service.configDir)) return { stamp: have, pins, bytes: 0, piece: "" };
+    standbys.refuseOften(as);
     await standbys.onRecord(caller, `standby.pull standby=${JSON.stringify(standby.name)}`);
     const { bundle, stamp } = await service.deskNow();
     const sealed = await sealSnapshot(bundle, standby.key);
-    standbys.underway.set(id, { at: performance.now(), stamp, sealed });
-    return { stamp, pins, ...pieceOf(standbys, id, stamp, 0) };
+    standbys.underway.set(as, { at: performance.now(), stamp, sealed });
+    return { stamp, pins, ...pieceOf(standbys, as, stamp, 0) };
   },
 });
 
+/** Whether who asks has opened that snapshot. */
+function isProof(file: string, { id, have, proof }: { id: string; have: string; proof: string }): boolean {
+  const key = readSigningKey(file);
+  return key !== undefined && isSignedBy(key.publicKey, haveMessage(id, have), proof);
+}
+
 /** @throws `conflict` where the snapshot is not kept any more. */
-function pieceOf({ underway }: Standbys, id: string, stamp: string, offset: number) {
-  const kept = underway.get(id);
+function pieceOf({ underway }: Standbys, as: string, stamp: string, offset: number) {
+  const kept = underway.get(as);
   if (kept?.stamp !== stamp) throw conflict("this snapshot is not kept any more: ask for the newest");
   const { sealed } = kept;
   const piece = Buffer.from(sealed.subarray(offset, offset + PIECE_BYTES)).toString("base64");
-  if (offset + PIECE_BYTES >= sealed.length) underway.delete(id);
+  if (offset + PIECE_BYTES >= sealed.length) underway.delete(as);
   return { bytes: sealed.length, piece };
 }
 
@@ -173,9 +188,10 @@ const yieldOffice = operation({
   scope: "any",
   changes: "announces",
   leftOut: BY_STANDBY,
-  async run(service: Uses, { id, secret, generation }, caller) {
+  async run(service: Uses, { id, secret, line, generation, signature }, caller) {
     const { name } = (await service.standbys()).find(id, secret);
-    const { yieldTo } = await import("./deposed");
+    const { requireWord, yieldTo } = await import("./deposed");
+    requireWord(service.yieldUses().files, { id, line, generation, signature });
     return yieldTo(service.yieldUses(), { name, generation }, caller.announce);
   },
 });
@@ -211,7 +227,7 @@ export const follow = operation({
       service.takeOverUses(),
     ]);
     const fresh = { address, pins: [pin], id, secret, since: new Date().toISOString() };
-    const none = { stamp: null, snapshot: null, begun: null, taken_over: null, told: null };
+    const none = { stamp: null, snapshot: null, proof: null, begun: null, taken_over: null, told: null };
     const pulled = await pullNow(uses, { ...fresh, ...none }).catch((error) => {
       throw refusedBy(address, error);
     });
@@ -283,6 +299,10 @@ const STANDING = v.object({
       told: v.nullable(v.string()),
     }),
   ),
+  /** How many hosts have joined, have heard which desk this is, and cannot hear with their svc; null where the server here tells none. */
+  hosts: v.nullable(v.object({ hosts: v.number(), heard: v.number(), older: v.number() })),
+  /** A host that has heard of a generation which no standby of this desk can have: somebody has the key of this desk. */
+  beyond: v.nullable(v.object({ host: v.string(), generation: v.number() })),
 });
 
 /** What this machine is as a desk with standbys, and as a standby. */
@@ -305,7 +325,8 @@ export async function standingOf({
   configDir,
   standbys,
   followerState,
-}: Pick<Uses, "configDir" | "standbys" | "followerState">): Promise<Standing> {
+  hostsHeard,
+}: Pick<Uses, "configDir" | "standbys" | "followerState" | "hostsHeard">): Promise<Standing> {
   const files = configFiles(configDir);
   const known = existsSync(files.standbys) ? await standbys() : undefined;
   const stamp = known ? (await import("./snapshot")).stampOf(configDir) : "";
@@ -326,6 +347,7 @@ export async function standingOf({
           ...{ taken_over: following.taken_over, told: following.told },
         }
       : null,
+    ...hostsHeard(),
   };
 }
 

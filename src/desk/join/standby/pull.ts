@@ -6,12 +6,15 @@
  */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
+import * as v from "valibot";
 import { RemoteError, type RemoteServer } from "../../../client/carrier";
 import { callRemote } from "../../../client/remote-call";
 import { conflict, unavailable } from "../../../lib/errors";
 import { ensurePrivateFolder, writeFileAtomic } from "../../../lib/files";
 import { printable } from "../../../lib/sanitize";
-import { pullEndpoint, yieldEndpoint } from "./endpoints";
+import { signingKey } from "../../../trust/identity";
+import type { Office } from "../../../wire/join/office";
+import { haveMessage, pullEndpoint, yieldEndpoint, yieldMessage } from "./endpoints";
 import {
   type Following,
   type FollowingFiles,
@@ -61,15 +64,26 @@ interface Pulled {
 export async function pull(uses: PullUses, following: Following, signal?: AbortSignal): Promise<Pulled> {
   const { id, secret, stamp, pins } = following;
   // Somebody may have removed it.
-  const have = existsSync(snapshotFile(uses.files, following)) ? stamp : null;
-  const asked = { id, secret, have };
+  const isHere = existsSync(snapshotFile(uses.files, following));
+  const asked = { id, secret, have: isHere ? stamp : null, proof: isHere ? following.proof : null };
   const first = await callRemote(deskOf(following), pullEndpoint, asked, ANSWER_MS, signal);
   // The key that it shows now may be one that it has announced before.
   const seen = { ...following, pins: first.pins.length > 0 ? first.pins : pins };
   if (first.bytes === 0) return { following: seen };
-  const sealed = await piecesOf(following, first, signal);
-  await uses.check(await openSnapshot(sealed, await uses.identity()));
-  return { following: { ...seen, stamp: first.stamp, snapshot: new Date().toISOString() }, sealed };
+  const sealed = await piecesOf(following, asked, first, signal);
+  const opened = await openSnapshot(sealed, await uses.identity());
+  await uses.check(opened);
+  const proof = proofOf(opened, id, first.stamp);
+  return { following: { ...seen, stamp: first.stamp, snapshot: new Date().toISOString(), proof }, sealed };
+}
+
+const WITH_KEY = v.object({ files: v.object({ desk_key: v.string() }) });
+
+/** That this machine has a snapshot, signed by the key in it; null where there is none. */
+function proofOf(opened: unknown, id: string, stamp: string): string | null {
+  const parsed = v.safeParse(WITH_KEY, opened);
+  const key = parsed.success ? signingKey(parsed.output.files.desk_key) : undefined;
+  return key?.sign(haveMessage(id, stamp)) ?? null;
 }
 
 /** Keeps what was pulled: the snapshot first, so that one which is named is there. Those of other desks go last. */
@@ -83,14 +97,14 @@ export function keep(files: FollowingFiles, { following, sealed }: Pulled): void
 
 async function piecesOf(
   following: Following,
+  who: Pick<v.InferInput<(typeof pullEndpoint)["input"]>, "id" | "secret" | "have" | "proof">,
   { bytes, stamp, piece }: { readonly bytes: number; readonly stamp: string; readonly piece: string },
   signal: AbortSignal | undefined,
 ): Promise<Uint8Array> {
-  const { id, secret } = following;
   if (bytes > MAX_BYTES) throw unavailable(`the snapshot of the desk is too large: ${bytes} bytes`);
   const pieces = [Buffer.from(piece, "base64")];
   for (let offset = pieces[0]?.length ?? 0; offset < bytes; ) {
-    const asked = { id, secret, piece_of: stamp, offset };
+    const asked = { ...who, piece_of: stamp, offset };
     const next = await callRemote(deskOf(following), pullEndpoint, asked, ANSWER_MS, signal);
     const part = Buffer.from(next.piece, "base64");
     if (part.length === 0) throw unavailable("the snapshot of the desk ends too early");
@@ -114,10 +128,23 @@ export async function isThere(following: Following): Promise<boolean> {
   }
 }
 
-/** Tells the former desk. @returns what it says. @throws a {@link RemoteError}. */
-export const tell = async (following: Following, generation: number, signal?: AbortSignal) => {
+/**
+ * Tells the former desk which one has taken over.
+ *
+ * @param sign by the key of the desk, which this machine has now.
+ * @returns what it says.
+ * @throws a {@link RemoteError}.
+ */
+export const tell = async (
+  following: Following,
+  { line, generation }: Office,
+  sign: (text: string) => string,
+  signal?: AbortSignal,
+) => {
   const { id, secret } = following;
-  return callRemote(deskOf(following), yieldEndpoint, { id, secret, generation }, WORD_MS, signal);
+  const signature = sign(yieldMessage(id, { line, generation }));
+  const word = { id, secret, line, generation, signature };
+  return callRemote(deskOf(following), yieldEndpoint, word, WORD_MS, signal);
 };
 
 /** Why the desk was not followed, in words. */

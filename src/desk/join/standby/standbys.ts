@@ -14,6 +14,7 @@ import { conflict, forbidden, notFound, tooMany } from "../../../lib/errors";
 import { createJsonStore, parseBy } from "../../../lib/json-store";
 import type { Log } from "../../../lib/log";
 import { newId, newSecret } from "../../../wire/join/join-string";
+import { unproved } from "./endpoints";
 import { standbyFollows, standbyLate } from "./events";
 import { RECIPIENT } from "./snapshot";
 
@@ -70,10 +71,12 @@ export interface Standbys {
   allow(name: string, key: string): Promise<{ readonly id: string; readonly secret: string }>;
   /** @throws `not_found` where none has the name. */
   remove(name: string): Promise<void>;
-  /** The standby with that string. @throws `not_found`, `forbidden` where the secret is another; `too_many` where it asks too often. */
+  /** The standby with that string. @throws `not_found`, `forbidden` where the secret is another. */
   find(id: string, secret: string): Standby;
-  /** @throws `too_many` where it takes snapshots too often. */
-  refuseOften(id: string): void;
+  /** @param as who asks: who proves to be the standby, or who has its string. @throws `too_many` where they ask too often. */
+  refuseBusy(as: string): void;
+  /** The same for those that take a snapshot. */
+  refuseOften(as: string): void;
   /** It has asked, and has this of the desk. */
   heard(standby: Standby, has: string | null): void;
   /** How long ago it asked, in seconds, and what it has; undefined where it has not since this process started. */
@@ -82,7 +85,7 @@ export interface Standbys {
   silentFor(id: string): number;
   /** A standby asks every few seconds: that it takes what makes a desk is on record once in ten minutes. */
   readonly onRecord: ThrottledAudit;
-  /** The snapshots that are on their way, by the id of the standby. */
+  /** The snapshots that are on their way, by who takes them: as of {@link Standbys.refuseBusy}. */
   readonly underway: Map<string, Underway>;
   /** Whether plans of before the start may go on. */
   mayGoOn(): boolean;
@@ -127,17 +130,20 @@ export function createStandbys(
       await store.change((entries) => {
         if (!entries.remove(name)) throw notFound(`there is no standby ${name}`);
       });
-      for (const id of ids) for (const known of [heardOf, late, standbys.underway]) known.delete(id);
+      for (const id of ids) {
+        for (const known of [heardOf, late, standbys.underway]) known.delete(id);
+        standbys.underway.delete(unproved(id));
+      }
     },
     find(id, secret) {
       const found = store.entries().find((one) => one.id === id);
       if (!found)
         throw notFound("this desk knows no such standby: it was removed, or another desk made the string");
       if (!isSecretOf(found, secret)) throw forbidden("the secret of this standby string is wrong");
-      refuse(spend(id, performance.now()));
       return found;
     },
-    refuseOften: (id) => refuse(take(id, performance.now())),
+    refuseBusy: (as) => refuse(spend(as, performance.now())),
+    refuseOften: (as) => refuse(take(as, performance.now())),
     heard({ id, name }, has) {
       if (!heardOf.has(id) || late.delete(id)) publish(standbyFollows, { name });
       heardOf.set(id, { at: performance.now(), has });

@@ -28,13 +28,11 @@ export interface UpgradeDelivery extends UploadParts {
 /** As `deliver`, which it is for any other job. */
 export function createUpgradeDelivery({
   deliver,
-  key,
-  folder,
   lookMs = LOOK_MS,
   verdictMs = VERDICT_MS,
-  ...pauses
+  ...parts
 }: UpgradeDelivery): DeliverJob {
-  const bring = createUpload({ key, folder, ...pauses });
+  const bring = createUpload(parts);
   /** The content that was read last: that of a plan is the same for all of its hosts. */
   let last: { readonly content: string; readonly files: readonly ReleasedBinary[] | undefined } | undefined;
   const filesOf = ({ content }: Job) => {

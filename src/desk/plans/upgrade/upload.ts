@@ -14,8 +14,10 @@ import { messageOf, systemCode } from "../../../lib/errors";
 import type { SigningKey } from "../../../trust/identity";
 import { seal } from "../../../wire/job/envelope";
 import type { DeliverOptions, Job, JobResult, JobState, Target } from "../../../wire/job/job";
+import type { Office } from "../../../wire/join/office";
 import { binaryFor, isNoNews, type ReleasedBinary } from "../../../wire/release/released-binary";
 import { PIECE_BYTES } from "../../../wire/release/upgrade-messages";
+import { type DeskFence, heeds, isOfFormerDesk, NO_FENCE, ofThisDesk } from "../desk-fence";
 import { BusyError, isOffline, TooOldError, type UpgradeRequests } from "./ask";
 import { createUploadPlaces } from "./upload-places";
 
@@ -41,6 +43,8 @@ export interface UploadParts {
   key(): SigningKey;
   /** Where the files are, each under its SHA-256. */
   readonly folder: string;
+  /** What hosts know of this desk (default: nothing). */
+  readonly fence?: DeskFence;
   /** How many hosts get their file at a time, and the pauses, for tests. */
   readonly atOnce?: number;
   readonly againMs?: readonly number[];
@@ -62,6 +66,7 @@ interface UploadRequest {
 export function createUpload({
   key,
   folder,
+  fence = NO_FENCE,
   atOnce = AT_ONCE,
   againMs = AGAIN_MS,
   occupiedMs = OCCUPIED_MS,
@@ -78,8 +83,17 @@ export function createUpload({
     end,
   }: UploadRequest): Promise<JobResult | undefined> => {
     const { signal, idle, maySend = () => true } = options;
-    const sealed = seal(job, "execute", target.host_id, target.host_id === null ? null : key());
-    const about = JSON.stringify({ ...sealed, content: job.content }).slice(0, -1);
+    const signer = target.host_id === null ? null : key();
+    let last: { readonly about: string; readonly by: string } | undefined;
+    /** The job, without the brace at its end: the same for each piece. */
+    const aboutBy = (office: Office | undefined) => {
+      const by = JSON.stringify(office ?? null);
+      if (last?.by !== by) {
+        const sealed = seal(job, "execute", target.host_id, signer, office);
+        last = { about: JSON.stringify({ ...sealed, content: job.content }).slice(0, -1), by };
+      }
+      return last.about;
+    };
     const place = placeOf();
     let handle: FileHandle | undefined;
     let file: ReleasedBinary | undefined;
@@ -121,7 +135,9 @@ export function createUpload({
           const { bytesRead } = await handle.read(buffer, 0, buffer.length, received);
           if (bytesRead < buffer.length) throw new Error("it is too short");
           const data = buffer.toString("base64");
-          const answer = await asking.send(`${about},"offset":${received},"data":"${data}"}`);
+          const answer = await ofThisDesk(fence, target, options, (office) =>
+            asking.send(`${aboutBy(office)},"offset":${received},"data":"${data}"}`),
+          );
           if (answer.complete) return undefined;
           // A host that has all of it says that it is complete.
           if (bytesRead === 0 || answer.received < received + bytesRead || answer.received > file.size)
@@ -132,8 +148,10 @@ export function createUpload({
         } catch (error) {
           if (error instanceof TooOldError) return end("refused", false, error.message);
           if (!(error instanceof RemoteError)) return end("failed", false, unreadable(error, file));
-          const isOccupied = error.refusal?.status === OCCUPIED;
-          if (!isOccupied && !isOffline(error)) return end("refused", false, error.message);
+          await heeds(fence, target, options, error);
+          const isOccupied = error.refusal?.status === OCCUPIED && !isOfFormerDesk(error);
+          // One that was not heard by the host, nor asked about the job, comes later.
+          if (!isOccupied && error.sent && !isOffline(error)) return end("refused", false, error.message);
           // As any other job, it does not wait for a host that is not there.
           if (!isOccupied && (!isHeard || error.fault === "cancelled"))
             return end("offline", false, error.message);

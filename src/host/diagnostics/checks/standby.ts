@@ -14,6 +14,7 @@ interface Uses {
       readonly begun: string | null;
       readonly taken_over: string | null;
     } | null;
+    readonly beyond: { readonly host: string; readonly generation: number } | null;
   } | null>;
 }
 
@@ -28,12 +29,17 @@ export const standby = check({
   async run(service: Uses) {
     const now = await service.standbyNow();
     if (!now) return fine("no standby of a desk, and no desk with one", { late: [] });
-    const { taken_over, standbys, following } = now;
+    const { taken_over, standbys, following, beyond } = now;
     if (taken_over)
       return failed(`the standby ${taken_over.by} has taken this desk over at ${taken_over.since}`, [
         "use that desk: this one sends nothing to hosts",
         "svc standby reinstate, where this is to be the desk again: end the server of the other first",
       ]);
+    if (beyond)
+      return failed(
+        `${beyond.host} has heard of generation ${beyond.generation}, which no standby of this desk can have: somebody has its key`,
+        ["svc config set-aside desk_key, then svc join again on each host: the key is in other hands"],
+      );
     if (following?.begun)
       return failed(`a take-over from the desk at ${following.desk} was cut off`, [
         "svc standby take-over, again: until then this host acts as no desk",

@@ -1,0 +1,146 @@
+/**
+ * Has every host hear which desk this is, where a desk was taken over, or is a further one of the same hosts.
+ *
+ * The promise: hosts are told at the start, before they get anything else that a server looks after; each one that comes back is told
+ * then; and those that have not answered are told again and again, ever less often.
+ */
+import type { RemoteServer } from "../../../client/carrier";
+import { type Backoff, doubled, jitter } from "../../../lib/backoff";
+import { messageOf } from "../../../lib/errors";
+import type { Log } from "../../../lib/log";
+import { isFirst } from "../../../wire/join/office";
+import type { Fence, Joined } from "./fence";
+
+/** The pauses before those are told again that have not answered. */
+const AGAIN: Backoff = { firstMs: 5_000, longestMs: 5 * 60_000 };
+
+/** The address book, as far as it says who is to hear. */
+interface Book<H extends Joined> {
+  hosts(): readonly H[];
+  /** @throws where it has no host with that label. */
+  host(label: string): H;
+  reach(host: H): RemoteServer;
+}
+
+interface TellingUses<H extends Joined> {
+  readonly fence: Pick<Fence, "office" | "tellAll" | "hasHeard">;
+  readonly book: Book<H>;
+  readonly log: Log;
+  /** What happens in this process: hosts that are there again. */
+  readonly events: {
+    readonly newest: number;
+    at(seq: number): { readonly type: { readonly name: string }; readonly text: string } | undefined;
+    listen(listener: () => void): () => void;
+  };
+  /** Whether this machine is the desk. */
+  mayTell(): boolean;
+  /** The pauses before those are told again that have not answered (default: 5 s to 5 minutes). */
+  readonly again?: Backoff;
+}
+
+/** How many hosts know which desk this is. */
+export interface Heard {
+  /** Those that have joined. */
+  readonly hosts: number;
+  readonly heard: number;
+  /** Those that cannot hear: with an earlier svc, they take the jobs of either desk. */
+  readonly older: number;
+}
+
+export interface Telling {
+  /** Tells where it is time, and waits for nothing. */
+  look(): void;
+  /** Null where this desk says nothing of which it is, or is none. */
+  heard(): Heard | null;
+  stop(): Promise<void>;
+}
+
+export function createTelling<H extends Joined>({
+  fence,
+  book,
+  log,
+  events,
+  mayTell,
+  again = AGAIN,
+}: TellingUses<H>): Telling {
+  const ending = new AbortController();
+  const { signal } = ending;
+  let due = 0;
+  let failures = 0;
+  let toldAs = "";
+  let telling: Promise<void> | undefined;
+  let catchingUp: Promise<void> | undefined;
+  /** The labels of hosts that have come back. */
+  const back = new Set<string>();
+  const reach = (host: H) => book.reach(host);
+  const failed = (error: unknown) => log.warn(`hosts do not hear which desk this is: ${messageOf(error)}`);
+
+  const tellAll = async () => {
+    const silent = await fence.tellAll(book.hosts(), reach, signal);
+    const pauseMs = silent > 0 ? jitter(doubled(again, failures++)) : again.longestMs;
+    due = performance.now() + pauseMs;
+  };
+  /** Those that have come back need not wait for those that are away. */
+  const tellBack = async () => {
+    while (back.size > 0 && !signal.aborted) {
+      const labels = [...back];
+      back.clear();
+      const hosts = labels.flatMap((label) => {
+        try {
+          return [book.host(label)];
+        } catch {
+          // It was removed.
+          return [];
+        }
+      });
+      await fence.tellAll(hosts, reach, signal);
+    }
+  };
+  const mayBegin = () => !signal.aborted && !isFirst(fence.office()) && mayTell();
+  let seen = events.newest;
+  const endListening = events.listen(() => {
+    for (; seen < events.newest; seen++) {
+      const one = events.at(seen + 1);
+      if (one?.type.name === "host.up") back.add(String(Object(JSON.parse(one.text)).label));
+    }
+    if (back.size === 0 || catchingUp) return;
+    if (!mayBegin()) return back.clear();
+    catchingUp = tellBack()
+      .catch(failed)
+      .finally(() => {
+        catchingUp = undefined;
+      });
+  });
+
+  return {
+    look() {
+      if (telling || !mayBegin()) return;
+      const office = JSON.stringify(fence.office());
+      // A person may have reinstated this desk.
+      if (office !== toldAs) [toldAs, due, failures] = [office, 0, 0];
+      if (performance.now() < due) return;
+      telling = tellAll()
+        .catch(failed)
+        .finally(() => {
+          telling = undefined;
+        });
+    },
+    heard() {
+      if (isFirst(fence.office()) || !mayTell()) return null;
+      const counts = { hosts: 0, heard: 0, older: 0 };
+      for (const host of book.hosts()) {
+        if (!host.member) continue;
+        counts.hosts++;
+        const has = fence.hasHeard(host);
+        if (has) counts.heard++;
+        if (has === false) counts.older++;
+      }
+      return counts;
+    },
+    async stop() {
+      ending.abort();
+      endListening();
+      await Promise.all([telling, catchingUp]);
+    },
+  };
+}
