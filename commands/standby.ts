@@ -38,7 +38,8 @@ function standingText({ generation, taken_over, standbys, following, hosts, beyo
 }
 
 function hostsText({ hosts, heard, older }: NonNullable<Standing["hosts"]>): string {
-  const others = older === 0 ? "" : `; ${older} cannot, with an earlier svc, and take the jobs of either desk`;
+  const others =
+    older === 0 ? "" : `; ${older} cannot, with an earlier svc, and take the jobs of either desk`;
   return `${heard} of ${hosts} hosts have heard that this is the desk${others}`;
 }
 

@@ -30,8 +30,8 @@ import { takeOver } from "../../../src/desk/join/standby/take-over";
 import { createFolderFiles } from "../../../src/lib/folder-files";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
-import { listTokens, makeToken } from "../../../src/trust/operations/tokens";
 import { openSigningKey } from "../../../src/trust/identity";
+import { listTokens, makeToken } from "../../../src/trust/operations/tokens";
 import { parseStandbyString } from "../../../src/wire/join/join-string";
 import type { Office } from "../../../src/wire/join/office";
 import { testService, until } from "../../support";
@@ -76,7 +76,12 @@ const wordOf = (
   desk: { readonly files: { readonly deskKey: string } },
   { id, secret }: { readonly id: string; readonly secret: string },
   office: Office,
-) => ({ id, secret, ...office, signature: openSigningKey(desk.files.deskKey).sign(yieldMessage(id, office)) });
+) => ({
+  id,
+  secret,
+  ...office,
+  signature: openSigningKey(desk.files.deskKey).sign(yieldMessage(id, office)),
+});
 
 const snapshotOf = (machine: Machine) => readFileSync(snapshotPath(machine));
 
@@ -363,7 +368,10 @@ test("who has the string alone takes no desk over: the key of the desk signs tha
     { ...good, generation: 8 },
     { ...good, line: "abcdefgh" },
     { ...good, signature: wordOf(desk, { ...string, id: "abcdefgh" }, office).signature },
-    { ...good, signature: openSigningKey(configFiles(other.configDir).deskKey).sign(yieldMessage(string.id, office)) },
+    {
+      ...good,
+      signature: openSigningKey(configFiles(other.configDir).deskKey).sign(yieldMessage(string.id, office)),
+    },
   ];
   for (const word of unsigned)
     await expect(call(desk, yieldOffice, word)).rejects.toThrow("is not that of the key of this desk");

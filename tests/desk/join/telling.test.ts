@@ -1,9 +1,9 @@
 /** Who hears which desk this is, and when. The hosts are made up; `fence.test.ts` has real ones. */
 import { expect, test } from "bun:test";
+import { hostUp } from "../../../src/desk/fleet/events";
 import type { Fence, Joined } from "../../../src/desk/join/standby/fence";
 import { createTelling } from "../../../src/desk/join/standby/telling";
 import { createBus } from "../../../src/events/bus";
-import { hostUp } from "../../../src/desk/fleet/events";
 import { silentLog } from "../../../src/lib/log";
 import type { Office } from "../../../src/wire/join/office";
 import { nextTurn, until } from "../../support";
@@ -11,7 +11,11 @@ import { nextTurn, until } from "../../support";
 const hostNamed = (label: string): Joined => ({ label, member: { host_id: label, nonce: "n" } });
 
 /** A desk with hosts of those labels, of which each call of `tellAll` is noted. @param answered those that answer. */
-function desk(labels: readonly string[], answered: Set<string>, office: Office = { line: "", generation: 1 }) {
+function desk(
+  labels: readonly string[],
+  answered: Set<string>,
+  office: Office = { line: "", generation: 1 },
+) {
   const hosts = labels.map(hostNamed);
   const calls: string[][] = [];
   const heard = new Set<string>();

@@ -95,7 +95,10 @@ test("a host that cannot hear which desk this is gets nothing, neither a job nor
     const fault = new RemoteError("answer", `HTTP ${status}`, false, { status, error: "it is full" });
     const officeFor = () => Promise.reject(fault);
     const ended = await delivered(host.target, { officeFor }, { orExecute: true });
-    expect(ended).toMatchObject({ state: status === 500 ? "offline" : "refused", result: { delivered: false } });
+    expect(ended).toMatchObject({
+      state: status === 500 ? "offline" : "refused",
+      result: { delivered: false },
+    });
   }
   expect(host.asked).toEqual([]);
 });

@@ -43,6 +43,10 @@ test("a desk that was taken over is a failure, and the standby that has is none"
 test("a host with a generation that no standby can have is a failure: somebody has the key of this desk", async () => {
   const beyond = { host: "lab-01", generation: 2 ** 40 };
   expect(await run({ beyond })).toMatchObject({
-    ...{ ok: false, severity: "error", detail: expect.stringContaining("lab-01 has heard of generation 1099511627776") },
+    ...{
+      ok: false,
+      severity: "error",
+      detail: expect.stringContaining("lab-01 has heard of generation 1099511627776"),
+    },
   });
 });

@@ -35,7 +35,9 @@ interface Word extends Office {
 export function requireWord(files: OfficeFiles, { id, signature, ...office }: Word): void {
   const key = readSigningKey(files.deskKey);
   if (!key || !isSignedBy(key.publicKey, yieldMessage(id, office), signature))
-    throw forbidden("the signature is not that of the key of this desk: a standby that has taken over has it");
+    throw forbidden(
+      "the signature is not that of the key of this desk: a standby that has taken over has it",
+    );
   if (generationOf(files).line !== office.line) throw conflict("this is another desk of the same hosts");
 }
 

@@ -96,43 +96,22 @@ export interface Beyond {
   readonly generation: number;
 }
 
-export function createFence({ files, log, key, yieldOffice, isYielding = () => false }: FenceUses): Fence {
+export function createFence(uses: FenceUses): Fence {
+  const { files, log, key, isYielding = () => false } = uses;
+  const proofs = createProofs(uses);
   /** Whether a host takes it, and the membership that it was told for, by its id. */
   const told = new RecentMap<{ readonly takes: boolean; readonly nonce?: string | undefined }>(MAX_HOSTS);
-  let beyond: Beyond | null = null;
   /** What was logged last of a host that does not hear. */
   const complaints = new RecentMap<string>(MAX_COMPLAINTS);
   const officeNow = createOfficeReader(files, () => {
     told.clear();
-    beyond = null;
+    proofs.forget();
   });
   const requireSending = () => {
     if (isYielding())
       throw new RemoteError("unreachable", "this desk was taken over, which cannot be written yet", false);
   };
 
-  /** @returns whether that host has proved that this desk is over. */
-  const heed = ({ label }: Pick<Reached, "label">, hostId: string, own: Office, answer: Heard): boolean => {
-    const { generation, signature } = answer;
-    if (generation <= own.generation) return false;
-    if (!isSignedBy(key().publicKey, officeMessage(hostId, { line: own.line, generation }), signature)) {
-      log.warn(`${printable(label, 130)} says that this desk was taken over, and has no proof of it`);
-      return false;
-    }
-    if (generation > own.generation + MAX_STEP) {
-      if (beyond?.generation !== generation)
-        log.warn(
-          `${printable(label, 130)} has heard of generation ${generation}, which no standby of this desk can have: somebody has its key`,
-        );
-      beyond = { host: label, generation };
-      return false;
-    }
-    log.warn(`${printable(label, 130)} has heard that this desk was taken over (generation ${generation})`);
-    void yieldOffice({ name: UNNAMED, generation }).catch((error) =>
-      log.error(`that this desk was taken over is not noted: ${messageOf(error)}`),
-    );
-    return true;
-  };
   const tell = async (host: Reached, hostId: string, asking: Asking, nonce?: string) => {
     const own = officeNow();
     const signature = key().sign(officeMessage(hostId, own));
@@ -146,7 +125,7 @@ export function createFence({ files, log, key, yieldOffice, isYielding = () => f
     try {
       const heard = await callRemote(host.server, generationEndpoint, input, ANSWER_MS, signal, client);
       note(true);
-      return heed(host, hostId, own, heard);
+      return proofs.heed(host, hostId, own, heard);
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
       // Without a route, it takes jobs of every generation. Else it may know one: a job that does not say its own would be refused.
@@ -192,7 +171,7 @@ export function createFence({ files, log, key, yieldOffice, isYielding = () => f
     },
     office: officeNow,
     hasHeard,
-    beyond: () => beyond,
+    beyond: proofs.beyond,
     async tellAll(hosts, reach, signal) {
       if (isFirst(officeNow()) || isYielding()) return 0;
       const waiting = hosts.flatMap((host) => {
@@ -214,6 +193,40 @@ export function createFence({ files, log, key, yieldOffice, isYielding = () => f
         }
       });
       return answers.filter((hasAnswered) => !hasAnswered).length;
+    },
+  };
+}
+
+/** What hosts say of generations later than that of this desk, which counts where the key of this desk has signed it. */
+function createProofs({ log, key, yieldOffice }: Pick<FenceUses, "log" | "key" | "yieldOffice">) {
+  let beyond: Beyond | null = null;
+  /** @returns whether that host has proved that this desk is over. */
+  const heed = ({ label }: Pick<Reached, "label">, hostId: string, own: Office, answer: Heard): boolean => {
+    const { generation, signature } = answer;
+    if (generation <= own.generation) return false;
+    if (!isSignedBy(key().publicKey, officeMessage(hostId, { line: own.line, generation }), signature)) {
+      log.warn(`${printable(label, 130)} says that this desk was taken over, and has no proof of it`);
+      return false;
+    }
+    if (generation > own.generation + MAX_STEP) {
+      if (beyond?.generation !== generation)
+        log.warn(
+          `${printable(label, 130)} has heard of generation ${generation}, which no standby of this desk can have: somebody has its key`,
+        );
+      beyond = { host: label, generation };
+      return false;
+    }
+    log.warn(`${printable(label, 130)} has heard that this desk was taken over (generation ${generation})`);
+    void yieldOffice({ name: UNNAMED, generation }).catch((error) =>
+      log.error(`that this desk was taken over is not noted: ${messageOf(error)}`),
+    );
+    return true;
+  };
+  return {
+    heed,
+    beyond: () => beyond,
+    forget() {
+      beyond = null;
     },
   };
 }

@@ -83,17 +83,7 @@ export function createUpload({
     end,
   }: UploadRequest): Promise<JobResult | undefined> => {
     const { signal, idle, maySend = () => true } = options;
-    const signer = target.host_id === null ? null : key();
-    let last: { readonly about: string; readonly by: string } | undefined;
-    /** The job, without the brace at its end: the same for each piece. */
-    const aboutBy = (office: Office | undefined) => {
-      const by = JSON.stringify(office ?? null);
-      if (last?.by !== by) {
-        const sealed = seal(job, "execute", target.host_id, signer, office);
-        last = { about: JSON.stringify({ ...sealed, content: job.content }).slice(0, -1), by };
-      }
-      return last.about;
-    };
+    const aboutBy = aboutOf(target, job, key);
     const place = placeOf();
     let handle: FileHandle | undefined;
     let file: ReleasedBinary | undefined;
@@ -172,6 +162,20 @@ export function createUpload({
       place.leave();
       await handle?.close();
     }
+  };
+}
+
+/** @returns what says the job as one of that desk, JSON without the brace at its end: the same for each piece. */
+function aboutOf({ host_id }: Target, job: Job, key: UploadParts["key"]) {
+  const signer = host_id === null ? null : key();
+  let last: { readonly about: string; readonly by: string } | undefined;
+  return (office: Office | undefined) => {
+    const by = JSON.stringify(office ?? null);
+    if (last?.by !== by) {
+      const sealed = seal(job, "execute", host_id, signer, office);
+      last = { about: JSON.stringify({ ...sealed, content: job.content }).slice(0, -1), by };
+    }
+    return last.about;
   };
 }
 
