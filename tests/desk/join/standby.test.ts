@@ -523,3 +523,26 @@ test("a machine that is not the desk says to no stranger which one is", async ()
   const said = await Promise.resolve(run).catch((error: Error) => error.message);
   expect(said).toBe("this machine is not the desk now: `svc standby show` there says which one is");
 });
+
+test("a desk that refuses its standby is asked less and less often, and at least every five minutes", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  await call(desk, remove, { name: "second" });
+  const clock = { ms: 0 };
+  const warnings: string[] = [];
+  const follower = createFollower({
+    ...(await next.service.takeOverUses()),
+    log: { ...silentLog, warn: (text: string) => void warnings.push(text) },
+    now: () => clock.ms,
+  });
+  const asked: number[] = [];
+  for (; clock.ms < 1_500_000; clock.ms += 5_000) {
+    const question = follower.look();
+    if (question) asked.push(clock.ms / 1_000);
+    await question;
+  }
+  await follower.stop();
+  expect(asked).toEqual([0, 10, 30, 70, 150, 310, 610, 910, 1_210]);
+  expect(warnings).toHaveLength(1);
+});

@@ -3,6 +3,7 @@
  *
  * The promise: it asks every {@link ASK_MS}, and less often where a snapshot takes long; a fault ends nothing, and what is here stays.
  */
+import { RemoteError } from "../../../client/carrier";
 import type { Publish } from "../../../core/events";
 import { unavailable } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
@@ -24,10 +25,15 @@ const TIMES = 5;
  */
 const TOLD_MS = 5_000;
 
+/** The longest pause between two questions to a desk that refuses them, in milliseconds. */
+const REFUSED_MS = 300_000;
+
 interface FollowerUses extends PullUses {
   readonly files: PullUses["files"] & OfficeFiles;
   readonly log: Log;
   readonly publish: Publish;
+  /** The time, in milliseconds; that of `performance.now()` without it. */
+  now?(): number;
 }
 
 /** How this machine follows. */
@@ -41,17 +47,18 @@ export interface FollowerState {
 }
 
 export interface Follower {
-  /** Asks where it is time, and waits for nothing. Never throws but for a file that is broken. */
-  look(): void;
+  /** Asks where it is time. @returns the question that has begun, which never fails. @throws `unavailable` where a file is broken. */
+  look(): Promise<void> | undefined;
   state(): FollowerState;
   stop(): Promise<void>;
 }
 
 export function createFollower(uses: FollowerUses): Follower {
-  const { files, log, publish } = uses;
+  const { files, log, publish, now = () => performance.now() } = uses;
   const ending = new AbortController();
   const began = performance.now();
   let due = 0;
+  let refusals = 0;
   let asking: Promise<void> | undefined;
   let answered: number | undefined;
   let fault: string | null = null;
@@ -65,7 +72,9 @@ export function createFollower(uses: FollowerUses): Follower {
   };
   const missed = (name: string, error: unknown) => {
     const why = whyNot(error);
-    if (why !== fault) log.warn(`the desk at ${name} is not followed for now: ${why}`);
+    // Each refusal names another number of seconds to wait.
+    if (withoutNumbers(why) !== withoutNumbers(fault ?? ""))
+      log.warn(`the desk at ${name} is not followed for now: ${why}`);
     fault = why;
     if (isLate || performance.now() - (answered ?? began) < LATE_MS) return;
     isLate = true;
@@ -75,15 +84,15 @@ export function createFollower(uses: FollowerUses): Follower {
     const since = performance.now();
     const pulled = await pull(uses, following, ending.signal);
     // Somebody may have decided meanwhile to follow another desk, or none.
-    const now = followingNow(files);
-    if (now?.id !== following.id || now.taken_over !== null) return;
+    const here = followingNow(files);
+    if (here?.id !== following.id || here.taken_over !== null) return;
     const isNews = pulled.sealed !== undefined || pulled.following.pins.join() !== following.pins.join();
     if (isNews) keep(files, pulled);
-    due = performance.now() + Math.max(ASK_MS, TIMES * (performance.now() - since));
+    due = now() + Math.max(ASK_MS, TIMES * (performance.now() - since));
     heard(following.address);
   };
   const work = async (following: Following) => {
-    due = performance.now() + (following.told === null ? ASK_MS : TOLD_MS);
+    due = now() + (following.told === null ? ASK_MS : TOLD_MS);
     try {
       if (following.taken_over === null) await follow(following);
       else {
@@ -91,19 +100,24 @@ export function createFollower(uses: FollowerUses): Follower {
         removeSnapshots(files);
         await tellFormer(files, following, ending.signal, publish);
       }
+      refusals = 0;
     } catch (error) {
+      // A desk that has removed this standby, or this machine itself, which has the address of the desk now, says the same each time.
+      refusals = isRefusal(error) ? refusals + 1 : 0;
+      if (refusals > 0) due = now() + Math.min(ASK_MS * 2 ** refusals, REFUSED_MS);
       if (!ending.signal.aborted && following.taken_over === null) missed(following.address, error);
     }
   };
 
   return {
     look() {
-      if (asking || performance.now() < due || ending.signal.aborted) return;
+      if (asking || now() < due || ending.signal.aborted) return undefined;
       const following = followingNow(files);
-      if (!following) return;
+      if (!following) return undefined;
       asking = work(following).finally(() => {
         asking = undefined;
       });
+      return asking;
     },
     state: () => ({
       answered_s: answered === undefined ? null : secondsSince(answered),
@@ -116,6 +130,14 @@ export function createFollower(uses: FollowerUses): Follower {
     },
   };
 }
+
+const withoutNumbers = (text: string) => text.replace(/\d+/g, "");
+
+/** Whether the desk has answered, and will say the same to the same question. */
+const isRefusal = (error: unknown): boolean => {
+  const status = error instanceof RemoteError ? (error.refusal?.status ?? 0) : 0;
+  return status >= 400 && status < 500 && status !== 429;
+};
 
 const secondsSince = (at: number) => Math.round((performance.now() - at) / 1_000);
 
