@@ -378,7 +378,10 @@ test("who has the string alone takes no desk over: the key of the desk signs tha
   const elsewhere = wordOf(desk, string, { line: "abcdefgh", generation: 7 });
   await expect(call(desk, yieldOffice, elsewhere)).rejects.toThrow("another desk of the same hosts");
   expect(takenOverBy(desk.files)).toBeUndefined();
+  // A host may have said it before, and does not know by whom.
+  writeTakenOver(desk.files, { generation: 7, since: "2026-01-01T00:00:00.000Z", by: "unnamed" });
   expect(await call(desk, yieldOffice, good)).toEqual({ yielded: true, generation: 7 });
+  expect(takenOverBy(desk.files)).toMatchObject({ by: "second", generation: 7 });
 });
 
 test("a word that a take-over or a reinstatement has ended counts no more, whatever was cut off", async () => {

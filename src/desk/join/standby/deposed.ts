@@ -14,6 +14,9 @@ export interface Unwritten {
   taken?: TakenOver | undefined;
 }
 
+/** Who has taken over, where a host alone says so. */
+export const UNNAMED = "unnamed";
+
 /** What it uses. */
 export interface DeposedUses {
   readonly files: OfficeFiles;
@@ -58,6 +61,7 @@ export async function yieldTo(
     const own = generationOf(files).generation;
     return own >= generation ? { yielded: false, generation: own } : undefined;
   };
+  nameIt(files, name, generation);
   const before = known();
   if (before) return before;
   const own = generationOf(files).generation;
@@ -74,6 +78,13 @@ export async function yieldTo(
   publish(deskTakenOver, { name, generation });
   await yieldPlans(name);
   return { yielded: true, generation };
+}
+
+/** A host says that this desk was taken over, and not by whom; the standby says that. */
+function nameIt(files: OfficeFiles, name: string, generation: number): void {
+  const before = takenOverBy(files);
+  if (before?.generation === generation && before.by === UNNAMED && name !== UNNAMED)
+    writeTakenOver(files, { ...before, by: name });
 }
 
 /** Writes what could not be written. @throws why it cannot be yet. */

@@ -15,6 +15,7 @@ import { printable } from "../../../lib/sanitize";
 import { isSignedBy, type SigningKey } from "../../../trust/identity";
 import { generationEndpoint } from "../../../wire/join/endpoints";
 import { isFirst, MAX_STEP, type Office, officeMessage } from "../../../wire/join/office";
+import { UNNAMED } from "./deposed";
 import { generationOf, type OfficeFiles } from "./office";
 
 /** How long a host may take to answer, in milliseconds, and how many are told at once: hosts that are off hold up no others for long. */
@@ -255,6 +256,3 @@ interface Heard {
   readonly generation: number;
   readonly signature: string;
 }
-
-/** Who has taken over, where a host alone says so. */
-const UNNAMED = "unnamed";
