@@ -87,10 +87,16 @@ async function scrape(before: (metrics: Metrics) => void): Promise<string> {
     oddNow: () => ({ odd: 1, alike: 40, unknown: 2, longest_s: 900 }),
     hostLink: async () => ({ desk: "desk.example:9939", state: "linked", dials: 1 }),
     natsHost: async () => ({ state: "connected", attempts: 1 }),
-    natsDesk: () => ({
-      state: () => ({ state: "connected", attempts: 1 }),
-      presence: { counts: () => ({ up: 3, gone: 1 }) },
-    }),
+    natsDesks: () =>
+      new Map([
+        [
+          "",
+          {
+            state: () => ({ state: "connected", attempts: 1 }),
+            presence: { counts: () => ({ up: 3, gone: 1 }) },
+          },
+        ],
+      ]),
     existingPlans: async () => ({
       ledger: { plans: () => [{ seq: 1, state: "running" }], counts: () => ({ ok: 1 }) },
     }),

@@ -32,9 +32,9 @@ export default {
   }),
   verbs: {
     list: view(listJoinStrings, {
-      columns: ["ID", "STATE", "USED", "EXPIRES", "TAGS", "PREFIX", "ADDRESS"],
+      columns: ["ID", "STATE", "USED", "EXPIRES", "TAGS", "PREFIX", "ADDRESS", "REGION"],
       rows: ({ join_tokens }) =>
-        join_tokens.map(({ id, state, used, uses, expires, tags, label_prefix, address }) => [
+        join_tokens.map(({ id, state, used, uses, expires, tags, label_prefix, address, region }) => [
           id,
           state.replace("_", " "),
           `${used} of ${uses}`,
@@ -42,6 +42,7 @@ export default {
           tags.join(","),
           label_prefix,
           address,
+          region ?? "",
         ]),
       none: "no join strings",
       on: false,

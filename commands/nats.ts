@@ -45,6 +45,9 @@ export default {
         [
           host && connectionText("this host", host),
           desk && connectionText("this desk", desk, desk.hosts, desk.twins),
+          ...(desk?.regions.map((one) =>
+            connectionText(`this desk, region ${one.region}`, one, one.hosts, one.twins),
+          ) ?? []),
         ]
           .filter((line) => line !== null)
           .join("\n") ||
@@ -79,9 +82,10 @@ export default {
         const bytes = await readSealable(file, () => passphraseOf(passphrase_file, false));
         return { ...input, part: bundleIn(bytes, "svc nats desk") };
       },
-      text: ({ urls, desk, may_join, backup }) =>
+      text: ({ urls, desk, may_join, backup, region }) =>
         [
           `${desk.name} ${desk.id}`,
+          ...(region === null ? [] : [`region ${region}`]),
           ...urls,
           may_join
             ? "hosts that join this desk become users of the server"
@@ -131,15 +135,16 @@ function connectionText(
   return `${who}, ${urls.map((url) => printable(url)).join(" ")}: ${parts.join("; ")}`;
 }
 
-type Bundle = Pick<v.InferInput<typeof makeNatsBundle.output>, "urls" | "pin" | "desk"> & {
+type Bundle = Pick<v.InferInput<typeof makeNatsBundle.output>, "urls" | "pin" | "desk" | "region"> & {
   readonly folder: string;
   readonly files: readonly string[];
 };
 
-function bundleText({ folder, files, urls, pin, desk }: Bundle): string {
+function bundleText({ folder, files, urls, pin, desk, region }: Bundle): string {
   const lines = [printable(folder), ...files.map((name) => `  ${name}`), ...urls];
   if (pin !== null) lines.push(`pin   ${pin}`);
   lines.push(`desk  ${desk.name} ${desk.id}`);
+  if (region !== null) lines.push(`region  ${region}`);
   return lines.join("\n");
 }
 

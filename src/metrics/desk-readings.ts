@@ -1,4 +1,5 @@
 /** Readings of a desk: its hosts, their links and logs, its plans and its standbys. */
+import { FIRST } from "../wire/nats/region";
 import type { Reading } from "./readings";
 
 /** What is read of the desk. */
@@ -11,10 +12,14 @@ export interface DeskSources {
     readonly unknown: number;
     readonly longest_s: number;
   } | null;
-  natsDesk(): {
-    state(): Connection | null;
-    readonly presence?: { counts(): { readonly up: number; readonly gone: number } } | undefined;
-  } | null;
+  /** By region, the first server as {@link FIRST}. */
+  natsDesks(): ReadonlyMap<
+    string,
+    {
+      state(): Connection | null;
+      readonly presence?: { counts(): { readonly up: number; readonly gone: number } } | undefined;
+    }
+  >;
   existingPlans(): Promise<{
     readonly ledger: {
       plans(which: { readonly open: true }): ReadonlyArray<{ readonly seq: number; readonly state: string }>;
@@ -38,6 +43,10 @@ export interface Connection {
   readonly state: string;
   readonly attempts: number;
 }
+
+/** The label that names the region of a server; the first server of a desk has none. */
+export const regionLabel = (region: string): Readonly<Record<string, string>> =>
+  region === FIRST ? {} : { region };
 
 /** What a desk finds about an audit log: also those of no log, so that an alert ends. */
 const LOG_STATES = ["unknown", "ok", "late", "silent", "shrank", "forked", "key_changed", "restored"];
@@ -111,12 +120,15 @@ export const DESK: readonly Reading[] = [
   },
   {
     name: "service_nats_hosts",
-    help: "Hosts that this desk hears over NATS, and those that it heard before; absent where it has no NATS server",
-    labels: ["state"],
-    read(service) {
-      const counts = service.natsDesk()?.presence?.counts();
-      return Object.entries(counts ?? {}).map(([state, value]) => ({ labels: { state }, value }));
-    },
+    help: "Hosts that this desk hears over NATS, of each region, and those that it heard before; absent where it has no NATS server",
+    labels: ["state", "region"],
+    read: (service) =>
+      Array.from(service.natsDesks()).flatMap(([region, { presence }]) =>
+        Object.entries(presence?.counts() ?? {}).map(([state, value]) => ({
+          labels: { state, ...regionLabel(region) },
+          value,
+        })),
+      ),
   },
   {
     name: "service_plans",

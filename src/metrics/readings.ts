@@ -6,7 +6,7 @@ import Counter from "prom-client/lib/counter";
 import Gauge from "prom-client/lib/gauge";
 import type Registry from "prom-client/lib/registry";
 import { commit, version } from "../version";
-import { type Connection, DESK, type DeskSources } from "./desk-readings";
+import { type Connection, DESK, type DeskSources, regionLabel } from "./desk-readings";
 import { HOST, type HostSources } from "./host-readings";
 import { processReadings } from "./process";
 
@@ -169,15 +169,15 @@ const SERVICE: readonly Reading[] = [
   },
   {
     name: "service_nats_up",
-    help: "1 while this host, or this desk, is connected to its NATS server, else 0; absent where it keeps no connection",
-    labels: ["role"],
+    help: "1 while this host, or this desk, is connected to its NATS server, of a desk also that of each region, else 0; absent where it keeps no connection",
+    labels: ["role", "region"],
     read: (service) => ofNats(service, ({ state }) => (state === "connected" ? 1 : 0)),
   },
   {
     name: "service_nats_attempts_total",
     help: "How often a connection to the NATS server was tried; absent where none is kept",
     type: "counter",
-    labels: ["role"],
+    labels: ["role", "region"],
     read: (service) => ofNats(service, ({ attempts }) => attempts),
   },
   {
@@ -193,9 +193,12 @@ async function ofNats(
   service: MetricSources,
   sampleOf: (connection: Connection) => number,
 ): Promise<Sample[]> {
-  const connections = { host: await service.natsHost(), desk: service.natsDesk()?.state() };
-  return Object.entries(connections).flatMap(([role, one]) =>
-    one && one.state !== "off" ? [{ labels: { role }, value: sampleOf(one) }] : [],
+  const ofDesk = Array.from(
+    service.natsDesks(),
+    ([region, desk]) => [{ role: "desk", ...regionLabel(region) }, desk.state()] as const,
+  );
+  return [[{ role: "host" }, await service.natsHost()] as const, ...ofDesk].flatMap(([labels, one]) =>
+    one && one.state !== "off" ? [{ labels, value: sampleOf(one) }] : [],
   );
 }
 

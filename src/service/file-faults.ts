@@ -69,7 +69,7 @@ const READERS: Readonly<
   nats_key: async ({ natsKey }) => (await import("../host/nats/host-key")).readHostKey(natsKey),
   "nats.json": async ({ nats }) => (await import("../wire/nats/desk-part")).readDeskPart(nats),
   "nats_operator.json": async ({ natsOperator }) =>
-    (await import("../desk/nats/operator")).readOperator(natsOperator),
+    (await import("../desk/nats/operator")).readOperators(natsOperator),
   "history.db": database("history"),
   "idempotency.db": database("idempotency"),
   "seen_jobs.db": database("seenJobs"),

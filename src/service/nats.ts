@@ -1,6 +1,8 @@
 /**
- * NATS in this process: as a desk, its connection and which of its hosts are there; as a host, its connection to the desk that it
- * has joined.
+ * NATS in this process: as a desk, a connection to each of its servers and which of its hosts are there; as a host, its connection to
+ * the desk that it has joined.
+ *
+ * The promise: a server says nothing of hosts that the address book has at another one, and one that is lost takes only its own hosts.
  */
 import { RemoteError, type Via } from "../client/carrier";
 import type { AddressBook } from "../desk/fleet/address-book";
@@ -17,8 +19,10 @@ import { printable } from "../lib/sanitize";
 import { version } from "../version";
 import type { Membership } from "../wire/join/membership";
 import type { NatsCarrier } from "../wire/nats/carrier";
+import type { ServerPart } from "../wire/nats/desk-part";
+import { FIRST, natsPlaceOf } from "../wire/nats/region";
 
-/** What the desk's connection to its NATS server needs of the service. */
+/** What the desk's connections to its NATS servers need of the service. */
 export interface NatsDeskUses {
   /** A host is there. To the events it may be no news: where the desk itself was cut off, nobody has said that the host is gone. */
   reached(label: string): void;
@@ -29,19 +33,21 @@ export interface NatsDeskUses {
   addressBook(): Promise<AddressBook>;
 }
 
-/** This desk on its NATS server. */
+/** This desk on its NATS servers. */
 export interface DeskOverNats {
   /** The way to hosts that are reached over it. */
   readonly via: Via;
   /** Connects, and follows which hosts are there, where this desk uses NATS. */
   look(): Promise<void>;
-  /** Null where this desk uses no NATS, or has not connected yet. */
-  current(): NatsDesk | null;
+  /** By region, the first server as {@link FIRST}; empty where this desk uses no NATS, or has not connected yet. */
+  current(): ReadonlyMap<string, NatsDesk>;
+  /** The plans of this desk have changed: the desks at each server hear of it. */
+  plansChanged(): void;
   stop(): Promise<void>;
 }
 
 /**
- * The connection of this desk, with what `nats.json` says now.
+ * The connections of this desk, with what `nats.json` says now. Those whose part there has not changed stay as they are.
  *
  * @param mayFollow whether this process follows which hosts are there; once it does, it goes on.
  */
@@ -52,76 +58,117 @@ export function createDeskOverNats(
   mayFollow: () => boolean,
 ): DeskOverNats {
   const files = configFiles(configDir);
-  let made: NatsDesk | undefined;
+  const made = new Map<string, NatsDesk>();
+  /** What each was made of. */
+  const kept = new Map<string, string>();
   let stamp: string | undefined;
   let follows = false;
   let turn: Promise<unknown> = Promise.resolve();
 
-  const make = async (): Promise<NatsDesk | undefined> => {
+  /** Stops those that were made of something else than `wanted`. */
+  const stopOthers = (wanted: ReadonlyMap<string, string> = new Map()) =>
+    Promise.all(
+      Array.from(made, async ([region, desk]) => {
+        if (wanted.get(region) === kept.get(region)) return;
+        await desk.stop();
+        made.delete(region);
+      }),
+    );
+  const make = async (): Promise<void> => {
     follows ||= mayFollow();
     const now = `${fileStamp(files.nats)} ${follows}`;
-    if (stamp === now) return made;
-    const [{ readDeskPart }, { createNatsDesk }, { openSigningKey }] = await Promise.all([
-      import("../wire/nats/desk-part"),
+    if (stamp === now) return;
+    // What throws is tried again at the next look.
+    stamp = undefined;
+    const parts = await partsIn(files.nats).catch(async (error) => {
+      await stopOthers();
+      throw error;
+    });
+    if (parts.size > 0) await makeAll(parts);
+    else await stopOthers();
+    stamp = now;
+  };
+  const makeAll = async (parts: ReadonlyMap<string, ServerPart>): Promise<void> => {
+    const [{ createNatsDesk }, { openSigningKey }] = await Promise.all([
       import("../desk/nats/desk"),
       import("../trust/identity"),
     ]);
-    await made?.stop();
-    made = undefined;
-    // What throws is tried again at the next look.
-    stamp = undefined;
-    const part = readDeskPart(files.nats);
-    if (!part) {
-      stamp = now;
-      return undefined;
-    }
-    const { id, name, seed, jwt } = part.desk;
+    const key = openSigningKey(files.deskKey);
+    const wanted = new Map(
+      Array.from(parts, ([region, part]) => [region, JSON.stringify([follows, key.publicKey, part])]),
+    );
+    await stopOthers(wanted);
     const find = hostsByKey(await addressBook());
-    made = createNatsDesk({
-      id,
-      key: openSigningKey(files.deskKey),
-      log,
-      hostId: (host) => find(host)?.member?.host_id,
-      login: { server: part.server, seed, jwt, name: "svc desk" },
-      ...(follows && {
-        presence: notices(find, await presence(), reached, log),
-        plans: { name, own: ownPlans, heard: heardPlans },
-      }),
-    });
-    stamp = now;
-    return made;
+    const seen = follows ? await presence() : undefined;
+    for (const [region, { server, desk }] of parts) {
+      if (made.has(region)) continue;
+      const { id, name, seed, jwt } = desk;
+      const one = createNatsDesk({
+        ...{ region, id, key, log },
+        hostId: (host) => find(host)?.member?.host_id,
+        login: { server, seed, jwt, name: "svc desk" },
+        ...(seen && {
+          presence: notices(foundAt(region, find), seen, reached, log),
+          plans: { name, own: ownPlans, heard: heardPlans },
+        }),
+      });
+      made.set(region, one);
+      kept.set(region, wanted.get(region) ?? "");
+    }
   };
   /** One look after the other. */
-  const now = (): Promise<NatsDesk | undefined> => {
+  const now = (): Promise<void> => {
     const next = turn.then(make);
     turn = next.catch(() => {});
     return next;
   };
-  const desk = () =>
-    now().catch((error) => {
+  const deskAt = async (region: string): Promise<NatsDesk | undefined> => {
+    try {
+      await now();
+    } catch (error) {
       throw new RemoteError("unreachable", messageOf(error), false);
-    });
+    }
+    return made.get(region);
+  };
   const via: Via = async (...asked) => {
-    for (let asking = await desk(); asking; ) {
+    const region = natsPlaceOf(asked[0])?.region ?? FIRST;
+    for (let asking = await deskAt(region); asking; ) {
       try {
         return await asking.via(...asked);
       } catch (error) {
         // Another may have taken its place while it was connecting.
-        const next = await desk();
+        const next = await deskAt(region);
         if (next === asking) throw error;
         asking = next;
       }
     }
-    throw new RemoteError("unreachable", "there is no nats.json here: `svc nats use` takes one", false);
+    const missing =
+      region === FIRST
+        ? "there is no nats.json here: `svc nats use` takes one"
+        : `nats.json has no region ${region}: \`svc nats use\` takes its part`;
+    throw new RemoteError("unreachable", missing, false);
   };
   return {
     via,
     async look() {
-      (await now())?.start();
+      await now();
+      for (const desk of made.values()) desk.start();
     },
-    current: () => made ?? null,
-    stop: async () => made?.stop(),
+    current: () => made,
+    plansChanged() {
+      for (const desk of made.values()) desk.plansChanged();
+    },
+    async stop() {
+      await Promise.all(Array.from(made.values(), (desk) => desk.stop()));
+    },
   };
+}
+
+/** The parts of a desk by region; empty where there is no nats.json. @throws `unavailable` for a broken one. */
+async function partsIn(file: string): Promise<ReadonlyMap<string, ServerPart>> {
+  const { partsOf, readDeskPart } = await import("../wire/nats/desk-part");
+  const part = readDeskPart(file);
+  return part ? partsOf(part) : new Map();
 }
 
 /** How old the index of the address book may be, in milliseconds. */
@@ -158,12 +205,21 @@ function hostsByKey(book: Pick<AddressBook, "hosts" | "withNatsKey">): FindHost 
   };
 }
 
+/** The hosts that a server may speak of: of those that are reached over NATS, the ones at it. */
+function foundAt(region: string, find: FindHost): FindHost {
+  return (key) => {
+    const host = find(key);
+    const place = host && natsPlaceOf(host.base_url);
+    return place && place.region !== region ? undefined : host;
+  };
+}
+
 /** What is to be noticed of the hosts of an address book. */
 function notices(find: FindHost, presence: Presence, reached: NatsDeskUses["reached"], log: Log) {
   /** A host that has a link as well is there or not by what its address names. */
   const noticed = (key: string, notice: (host: Host) => void) => {
     const host = find(key);
-    if (host?.base_url === `nats:${key}`) notice(host);
+    if (host && natsPlaceOf(host.base_url)?.key === key) notice(host);
   };
   return {
     label: (key: string) => find(key)?.label,

@@ -22,7 +22,7 @@ const SOURCES: MetricSources = {
   oddNow: () => null,
   hostLink: async () => null,
   natsHost: async () => null,
-  natsDesk: () => null,
+  natsDesks: () => new Map(),
   existingPlans: async () => null,
   foundLogs: async () => new Map(),
   driftFound: () => new Map(),
@@ -113,10 +113,23 @@ describe("a scrape", () => {
       oddNow: () => ({ odd: 2, alike: 40, unknown: 1, longest_s: 660 }),
       hostLink: async () => ({ desk: "desk:9939", state: "waiting", dials: 7 }),
       natsHost: async () => ({ state: "waiting", attempts: 5 }),
-      natsDesk: () => ({
-        state: () => ({ state: "connected", attempts: 1 }),
-        presence: { counts: () => ({ up: 3, gone: 1 }) },
-      }),
+      natsDesks: () =>
+        new Map([
+          [
+            "",
+            {
+              state: () => ({ state: "connected", attempts: 1 }),
+              presence: { counts: () => ({ up: 3, gone: 1 }) },
+            },
+          ],
+          [
+            "eu",
+            {
+              state: () => ({ state: "waiting", attempts: 4 }),
+              presence: { counts: () => ({ up: 0, gone: 9 }) },
+            },
+          ],
+        ]),
       existingPlans: async () => ({
         ledger: { plans: () => open, counts: (seq) => (seq === 1 ? { ok: 5 } : { ok: 1, failed: 2 }) },
       }),
@@ -126,8 +139,10 @@ describe("a scrape", () => {
       'service_desk_link_dials_total{desk="desk:9939"} 7',
       'service_nats_up{role="host"} 0',
       'service_nats_up{role="desk"} 1',
+      'service_nats_up{role="desk",region="eu"} 0',
       'service_nats_attempts_total{role="host"} 5',
       'service_nats_attempts_total{role="desk"} 1',
+      'service_nats_attempts_total{role="desk",region="eu"} 4',
       'service_hub_links{state="linked"} 2',
       'service_hub_links{state="gone"} 1',
       'service_odd_hosts{state="odd"} 2',
@@ -135,6 +150,8 @@ describe("a scrape", () => {
       'service_odd_hosts{state="unknown"} 1',
       'service_nats_hosts{state="up"} 3',
       'service_nats_hosts{state="gone"} 1',
+      'service_nats_hosts{state="up",region="eu"} 0',
+      'service_nats_hosts{state="gone",region="eu"} 9',
       'service_plans{state="running"} 1',
       'service_plans{state="paused"} 1',
       'service_plan_targets{state="ok"} 6',

@@ -90,8 +90,9 @@ const CHANGES: Readonly<Record<TrustFile, (service: Service, files: Files, nth: 
     if (!readDeskPart(nats)) writeFileSync(nats, DESK_PART);
   },
   "nats_operator.json": async (_service, { natsOperator }) => {
-    const { newOperator, readOperator, writeOperator } = await import("../../src/desk/nats/operator");
-    if (!readOperator(natsOperator)) writeOperator(natsOperator, newOperator("key"));
+    const { newOperator, readOperators, writeOperators } = await import("../../src/desk/nats/operator");
+    if (readOperators(natsOperator).size === 0)
+      writeOperators(natsOperator, new Map([["", newOperator("key")]]));
   },
 };
 

@@ -8,6 +8,7 @@ import { expectation } from "../../core/input";
 import type { ParseResult } from "../../lib/json-store";
 import { isLoopback } from "../../lib/loopback";
 import { PIN_FORM, parsePin } from "../../lib/spki";
+import { natsPlaceOf } from "../../wire/nats/region";
 
 /** A label is a term of a selection (`--on lab-01,!lab-02`): it has no comma and does not look like another kind of term. */
 const LABEL = v.pipe(
@@ -170,9 +171,9 @@ const NOT_JOINED =
 
 /** The id of the host that is reached over its link, or its key where it is over NATS; undefined for http and https. */
 export const linkedHost = (base_url: string): string | undefined =>
-  LINK.exec(base_url)?.slice(1).find(Boolean);
+  LINK.exec(base_url)?.[1] ?? natsPlaceOf(base_url)?.key;
 
-const LINK = /^(?:link:([0-9a-f]{32})|nats:(U[A-Z2-7]{55}))$/;
+const LINK = /^link:([0-9a-f]{32})$/;
 
 /**
  * What makes sure that it is the host which answers: its `key` or its `certificate` is pinned; a `ca` of its own or one of the

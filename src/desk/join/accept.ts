@@ -20,6 +20,7 @@ import {
   sha256,
   wishesOf,
 } from "../../wire/join/messages";
+import { FIRST, natsAddress } from "../../wire/nats/region";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
 import type { JoinStrings } from "./join-strings";
@@ -54,9 +55,11 @@ export interface DeskUses {
   /**
    * How a host with this NKey reaches the NATS server of this desk; null where the desk has none, or takes no hosts in.
    *
-   * @throws `forbidden` where the NKey has not signed the `message` of `proof`.
+   * @param region of the server (default: the first).
+   * @throws `forbidden` where the NKey has not signed the `message` of `proof`, or the desk takes no hosts in at that region;
+   *   `conflict` where it has no such region.
    */
-  natsCarrier(key: string, name: string, proof: NatsProof): Promise<Carrier | null>;
+  natsCarrier(key: string, name: string, proof: NatsProof, region?: string): Promise<Carrier | null>;
   addressBook(): Promise<Members>;
 }
 
@@ -74,12 +77,13 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
   const host_id = hostIdOf(host_key);
   strings.refuseOften(host_id);
   const { nats_key } = request;
+  const region = string.region ?? FIRST;
   const nats =
     nats_key === undefined
       ? null
-      : await service.natsCarrier(nats_key, host_id, proofOf(request, string.pin, host_id));
+      : await service.natsCarrier(nats_key, host_id, proofOf(request, string.pin, host_id), region);
   const way = nats
-    ? { base_url: `nats:${nats_key}` }
+    ? { base_url: natsAddress(nats_key ?? "", region) }
     : wayTo(host_id, request, (await service.openHub()) !== null, caller);
   const book = await service.addressBook();
   const nonce = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64url");

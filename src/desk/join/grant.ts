@@ -13,6 +13,7 @@ import { runPool } from "../../lib/pool";
 import { openSigningKey } from "../../trust/identity";
 import { natsGrantEndpoint } from "../../wire/join/endpoints";
 import { natsGrantMessage, natsKeyMessage } from "../../wire/join/messages";
+import { FIRST, natsAddress, natsPlaceOf } from "../../wire/nats/region";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
 import type { DeskUses } from "./accept";
@@ -41,19 +42,24 @@ type Outcome =
  * Gives the hosts of `selection` their credentials, and reaches them over NATS from then on.
  *
  * @param timeoutMs for each host.
+ * @param region of the server (default: the first). A host that is at another one stays there, and is named.
  * @returns what became of each, in the order of the address book.
  */
 export async function grantNats(
   service: GrantUses,
   selection: string,
   timeoutMs: number,
+  region: string = FIRST,
 ): Promise<Outcome[]> {
   const book = await service.addressBook();
   const hosts = await book.select(selection);
   const { publicKey, sign } = openSigningKey(configFiles(service.configDir).deskKey);
   const grant = async (host: Grantee): Promise<boolean> => {
     const { label, base_url, member } = host;
-    if (base_url.startsWith("nats:")) return false;
+    const place = natsPlaceOf(base_url);
+    // Without a region, all that is wanted is that it is reached over NATS.
+    if (place && region !== FIRST && place.region !== region) throw conflict(ELSEWHERE);
+    if (place) return false;
     if (!member) throw conflict("it has not joined this desk");
     const deadline = deadlineIn(timeoutMs);
     const send = (carrier: string | undefined) => {
@@ -65,11 +71,11 @@ export async function grantNats(
     };
     const { id, proof } = await send(undefined);
     const message = natsKeyMessage(publicKey, member.host_id, member.nonce);
-    const carrier = await service.natsCarrier(id, member.host_id, { message, signature: proof });
+    const carrier = await service.natsCarrier(id, member.host_id, { message, signature: proof }, region);
     if (!carrier) throw conflict(NO_SERVER);
     await send(JSON.stringify(carrier));
     const now = {
-      ...{ base_url: `nats:${id}`, member: { ...member, nats_key: id } },
+      ...{ base_url: natsAddress(id, region), member: { ...member, nats_key: id } },
       ...{ token: undefined, pin: undefined, ca: undefined, next_pin: undefined, token_expires: undefined },
     };
     await answers(book.reach({ ...host, ...now }), deadline);
@@ -92,6 +98,10 @@ export async function grantNats(
 
 /** Why this desk gives nobody credentials. */
 const NO_SERVER = "this desk takes no hosts in over NATS: no nats.json, or one made without --may-join";
+
+/** A host keeps one way over NATS: it would lose this one before it is known whether it reaches the other. */
+const ELSEWHERE =
+  "it is at another NATS server: `svc leave` there, and `svc join` with a string that names the region";
 
 function inWords(error: unknown): never {
   if (!(error instanceof RemoteError)) throw error;

@@ -29,6 +29,8 @@ const ROW = v.object({
   /** Milliseconds since the epoch. */
   created: v.number(),
   expires: v.number(),
+  /** The region of the NATS server that hosts connect to which join with it; null for the first. */
+  region: v.nullable(v.string()),
 });
 
 /** A join string without its secret. */
@@ -36,6 +38,8 @@ export type JoinRow = v.InferOutput<typeof ROW>;
 
 interface NewJoinString
   extends Readonly<Pick<JoinRow, "address" | "pin" | "tags" | "label_prefix" | "uses">> {
+  /** As in a row (default: null). */
+  readonly region?: string | null;
   /** How long it works, in seconds. */
   readonly expires_s: number;
 }
@@ -46,7 +50,11 @@ CREATE TABLE IF NOT EXISTS strings(id TEXT PRIMARY KEY, sha256 TEXT NOT NULL, ad
   expires INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS uses(string TEXT NOT NULL REFERENCES strings(id) ON DELETE CASCADE, host TEXT NOT NULL,
   wishes TEXT NOT NULL, time INTEGER NOT NULL, PRIMARY KEY(string, host));
+CREATE TABLE IF NOT EXISTS regions(string TEXT PRIMARY KEY REFERENCES strings(id) ON DELETE CASCADE, region TEXT NOT NULL);
 DROP TABLE IF EXISTS hosts;`;
+
+/** Beside the strings: builds of svc that know no regions fill in every column of those. */
+const ROWS = "SELECT strings.*, region FROM strings LEFT JOIN regions ON string = id";
 
 /** The last use of a string by a host. */
 const USE = v.object({
@@ -119,7 +127,7 @@ export function createJoinStrings(file: string, publish: Publish = unheard): Joi
   /** Undefined where there never was a string: looking makes no file. */
   const existing = () => (opened || isThere(file) ? open() : undefined);
   const find = (id: string): JoinRow | undefined => {
-    const row = existing()?.query("SELECT * FROM strings WHERE id = ?").get(id);
+    const row = existing()?.query(`${ROWS} WHERE id = ?`).get(id);
     return row ? v.parse(ROW, row) : undefined;
   };
   const lastUse = (id: string, host: string): Use | undefined => {
@@ -131,7 +139,7 @@ export function createJoinStrings(file: string, publish: Publish = unheard): Joi
   const spend = createBuckets(ASKING);
 
   const strings = {
-    add({ address, pin, tags, label_prefix, uses, expires_s }: NewJoinString) {
+    add({ address, pin, tags, label_prefix, uses, expires_s, region = null }: NewJoinString) {
       const db = open();
       const now = Date.now();
       const removeOld = (expired: number) => db.query("DELETE FROM strings WHERE expires < ?").run(expired);
@@ -143,14 +151,17 @@ export function createJoinStrings(file: string, publish: Publish = unheard): Joi
       }
       const [id, secret, expires] = [newId(), newSecret(), now + expires_s * 1_000];
       const row = { id, sha256: digestOf(secret), address, pin, label_prefix, uses, created: now, expires };
-      db.query(
-        "INSERT INTO strings VALUES ($id, $sha256, $address, $pin, $tags, $label_prefix, $uses, 0, $created, $expires)",
-      ).run({ ...row, tags: JSON.stringify(tags) });
+      db.transaction(() => {
+        db.query(
+          "INSERT INTO strings VALUES ($id, $sha256, $address, $pin, $tags, $label_prefix, $uses, 0, $created, $expires)",
+        ).run({ ...row, tags: JSON.stringify(tags) });
+        if (region !== null) db.query("INSERT INTO regions VALUES (?, ?)").run(id, region);
+      })();
       publish(joinAdded, { id });
       return { id, secret, expires };
     },
     list(): JoinRow[] {
-      const rows = existing()?.query("SELECT * FROM strings ORDER BY created DESC, id").all() ?? [];
+      const rows = existing()?.query(`${ROWS} ORDER BY created DESC, id`).all() ?? [];
       return rows.map((row) => v.parse(ROW, row));
     },
     remove(id: string): boolean {

@@ -15,6 +15,7 @@ import { status as tlsStatus } from "../../trust/operations/tls";
 import { acceptEndpoint, releaseEndpoint } from "../../wire/join/endpoints";
 import { formatJoinString } from "../../wire/join/join-string";
 import { addressOfDesk, type LocalServer } from "../../wire/join/reach";
+import { REGION } from "../../wire/nats/region";
 import type { AddressBook } from "../fleet/address-book";
 import type { DeskUses } from "./accept";
 import { becomeDesk, type DeskParts } from "./become-desk";
@@ -49,6 +50,9 @@ const LISTED = {
   expires: v.string(),
 };
 
+/** Null for the first NATS server. */
+const LISTED_REGION = { region: v.nullable(v.string()) };
+
 const SECRET_IN_RUN = "its answer has a secret, which a run would keep";
 
 export const addJoinString = operation({
@@ -81,23 +85,29 @@ export const addJoinString = operation({
       v.optional(v.pipe(v.string(), v.maxLength(300))),
       "HOST:PORT at which hosts reach this desk (default: where its server listens)",
     ),
+    region: field(
+      v.optional(REGION),
+      "Region of the NATS server that the hosts connect to (default: the first server, if this desk has one)",
+    ),
   }),
   output: v.object({
     join_string: secret(v.string()),
     ...LISTED,
     /** When another key takes the place of the one that it names; null where that is not before its end. */
     key_until: v.nullable(v.string()),
+    ...LISTED_REGION,
   }),
-  async run(service: Uses, { advertise, ...wanted }, caller) {
+  async run(service: Uses, { advertise, region = null, ...wanted }, caller) {
     requireInOffice(configFiles(service.configDir));
     const address = addressOfDesk(service.runningServer(), advertise);
     if (advertise !== undefined && isLoopback(new URL(`https://${address}`).hostname)) {
       caller.warn?.(`hosts on other machines do not reach this desk at ${address}`);
     }
+    if (region !== null) await requireRegion(service.configDir, region);
     const pin = await service.ownPin();
     openSigningKey(configFiles(service.configDir).deskKey);
     const strings = await service.joinStrings();
-    const { id, secret, expires } = strings.add({ ...wanted, address, pin });
+    const { id, secret, expires } = strings.add({ ...wanted, address, pin, region });
     const { tags, label_prefix, uses } = wanted;
     const { next_from } = await tlsStatus.run(service, {}, caller);
     return {
@@ -105,9 +115,19 @@ export const addJoinString = operation({
       ...{ id, address, tags, label_prefix, uses },
       expires: new Date(expires).toISOString(),
       key_until: next_from !== null && Date.parse(next_from) < expires ? next_from : null,
+      region,
     };
   },
 });
+
+/** @throws `conflict` where this desk has no NATS server of that region; `forbidden` where it takes no hosts in there. */
+async function requireRegion(configDir: string, region: string): Promise<void> {
+  const { partsOf, readDeskPart, requireSigner } = await import("../../wire/nats/desk-part");
+  const whole = readDeskPart(configFiles(configDir).nats);
+  const part = whole && partsOf(whole).get(region);
+  if (!part) throw conflict(`region: nats.json has no region ${region}`);
+  requireSigner(part);
+}
 
 /** `other_key`: this desk has another TLS key than the string names, so that no host gets through. */
 const STATES = ["open", "used_up", "expired", "other_key"] as const;
@@ -127,7 +147,10 @@ export const listJoinStrings = operation({
   input: NO_INPUT,
   output: v.object({
     join_tokens: v.array(
-      v.object({ ...LISTED, used: v.number(), created: v.string(), state: v.picklist(STATES) }),
+      v.object({
+        ...{ ...LISTED, used: v.number(), created: v.string(), state: v.picklist(STATES) },
+        ...LISTED_REGION,
+      }),
     ),
   }),
   async run(service: Uses) {
@@ -214,6 +237,7 @@ export const grantNats = operation({
       v.optional(seconds(between(1, 300)), 30),
       "Time limit for each host to connect to the server, in seconds",
     ),
+    region: field(v.optional(REGION), "Region of the server (default: the first server)"),
   }),
   output: perHost({
     /** False where the host was reached over NATS before. */
@@ -223,9 +247,10 @@ export const grantNats = operation({
     if (!existsSync(configFiles(configDir).nats))
       throw conflict("there is no nats.json: `svc nats` makes it");
   },
-  async run(service: GrantUses, { hosts, timeout_s }) {
+  async run(service: GrantUses, { hosts, timeout_s, region }) {
+    if (region !== undefined) await requireRegion(service.configDir, region);
     const { grantNats: grant } = await import("./grant");
-    return grant(service, hosts, timeout_s * 1_000);
+    return grant(service, hosts, timeout_s * 1_000, region);
   },
 });
 

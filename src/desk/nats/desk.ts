@@ -13,6 +13,7 @@ import type { Login } from "../../wire/nats/connect";
 import { type GuardedConnection, guarded } from "../../wire/nats/guarded-connection";
 import { type ConnectionState, type KeptConnection, keepConnection } from "../../wire/nats/kept-connection";
 import { createNatsPresence, type NatsPresence, type PresenceParts } from "../../wire/nats/presence";
+import { FIRST, serverNamed } from "../../wire/nats/region";
 import { type Asks, createAsks, Stale } from "./asks";
 import {
   type AnnouncementParts,
@@ -21,7 +22,12 @@ import {
   startAnnouncing,
 } from "./plan-announcements";
 
+/** How long without a connection a request still waits for the next attempt, in milliseconds; after that, it fails at once. */
+const PATIENCE_MS = 10_000;
+
 interface DeskParts {
+  /** The region of its server; {@link FIRST} (default) for the first. */
+  readonly region?: string;
   /** The public half of the desk's NKey. */
   readonly id: string;
   readonly login: Login;
@@ -36,10 +42,10 @@ interface DeskParts {
   readonly plans?: Pick<AnnouncementParts, "name" | "own" | "heard">;
 }
 
-/** The connection of a desk to its NATS server. */
+/** The connection of a desk to one NATS server. */
 export interface NatsDesk {
   readonly about: { readonly id: string; readonly urls: readonly string[] };
-  /** The way to hosts whose NKey is behind `nats:`. */
+  /** The way to hosts whose NKey is behind `nats:`, or behind `nats:REGION/`. */
   readonly via: Via;
   /** Connects, and stays so: this process follows which hosts are there. */
   start(): void;
@@ -51,11 +57,15 @@ export interface NatsDesk {
   stop(): Promise<void>;
 }
 
-export function createNatsDesk({ id, login, key, hostId, log, presence: parts, plans }: DeskParts): NatsDesk {
+export function createNatsDesk(given: DeskParts): NatsDesk {
+  const { region = FIRST, id, login, key, hostId, log, presence: parts, plans } = given;
+  const server = serverNamed(region);
   const sessions = new Map<string, string>();
   let asks: Asks | undefined;
   let guard: GuardedConnection | undefined;
   let announcing: PlanAnnouncer | undefined;
+  /** Since when there is no connection, as `performance.now()` has it; undefined while there is one, or none was needed. */
+  let downSince: number | undefined;
   const presence =
     parts &&
     createNatsPresence({
@@ -90,7 +100,9 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
       follow("svc.v1.desk.*.plans", (message) => hearing.take(senderOf(message), message.data));
       announcing = startAnnouncing(announced, publish);
     }
+    downSince = undefined;
     return () => {
+      downSince = performance.now();
       announcing?.stop();
       if (asks === made) asks = undefined;
       made.endAll();
@@ -102,24 +114,24 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
   let isStopped = false;
   const keep = () => {
     if (isStopped) throw new Error("svc has stopped using it");
-    kept ??= keepConnection({ login: () => login, connected, log });
+    if (!kept) downSince = performance.now();
+    kept ??= keepConnection({ login: () => login, connected, log, server });
     return kept;
   };
   const ready = async (signal: AbortSignal | undefined): Promise<void> => {
     try {
-      await deadline(
-        Promise.try(() => keep().ready()),
-        { signal, aborted },
-      );
+      const next = Promise.try(() => keep().ready());
+      const isLong = downSince !== undefined && performance.now() - downSince > PATIENCE_MS;
+      await deadline(isLong ? refusedFor(kept?.state().problem, next) : next, { signal, aborted });
     } catch (error) {
       if (error instanceof RemoteError && error.fault === "cancelled") throw error;
-      throw new RemoteError("unreachable", `no connection to the NATS server: ${messageOf(error)}`, false);
+      throw new RemoteError("unreachable", `no connection to ${server}: ${messageOf(error)}`, false);
     }
   };
   // A host that runs in another process than the desk knew is asked again: it has done nothing.
   const asking = createHostRequests(
     (host, request, about) => {
-      if (!asks) throw new RemoteError("unreachable", "no connection to the NATS server", false);
+      if (!asks) throw new RemoteError("unreachable", `no connection to ${server}`, false);
       return asks.begin(host, request, about);
     },
     (error) => error instanceof Stale,
@@ -128,7 +140,7 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
   );
   const via: Via = async (url, signal) => {
     if (!asks) await ready(signal);
-    return new HostCarrier(asking, url.replace(/^nats:/, ""), signal);
+    return new HostCarrier(asking, url.replace(/^nats:(?:[^/]*\/)?/, ""), signal);
   };
   return {
     about: { id, urls: login.server.urls },
@@ -143,6 +155,17 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
       await kept?.stop();
     },
   };
+}
+
+/**
+ * The attempt goes on, and nobody waits for it: thousands of requests to a server that is off would hold up those to the others.
+ *
+ * @param problem why the last attempt failed; where none has, the `next` is waited for.
+ */
+async function refusedFor(problem: string | null | undefined, next: Promise<unknown>): Promise<unknown> {
+  if (typeof problem !== "string") return next;
+  next.catch(() => {});
+  throw new Error(problem);
 }
 
 const aborted = () => {

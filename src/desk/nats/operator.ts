@@ -1,26 +1,27 @@
 /**
  * `{config_dir}/nats_operator.json` (0600): the keys that a NATS server of ours obeys. They never leave this folder: the server
- * has only what they have signed.
+ * has only what they have signed. The server of each region obeys keys of its own.
  */
 import * as v from "valibot";
 import { secret } from "../../core/fields";
 import { conflict, notFound, unavailable } from "../../lib/errors";
 import { writeFileAtomic } from "../../lib/files";
 import {
-  type DeskPart,
   NAME,
   NATS_SERVER,
   type NatsServer,
+  NO_FIRST,
   newUser,
   publicKey,
   readPart,
+  type ServerPart,
   seed,
 } from "../../wire/nats/desk-part";
 import { isPublic, newNKey, nkey } from "../../wire/nats/nkeys";
+import { FIRST, REGION } from "../../wire/nats/region";
 import { accountToken, operatorToken, systemToken, userToken } from "../../wire/nats/tokens";
 
-const OPERATOR = v.object({
-  svc_nats_operator: v.literal(1),
+const KEYS = v.object({
   operator: seed("O"),
   /** When the keys were made, Unix time. */
   made: v.number(),
@@ -39,24 +40,44 @@ const OPERATOR = v.object({
   server: v.optional(NATS_SERVER),
 });
 
-export type Operator = v.InferOutput<typeof OPERATOR>;
+/** The keys of one server. */
+export type Operator = v.InferOutput<typeof KEYS>;
 
-/** Undefined where `svc nats` has written no bundle. @throws `unavailable` when the file cannot be read, or is something else. */
-export const readOperator = (file: string): Operator | undefined =>
-  readPart(file, OPERATOR, "is not what `svc nats` writes");
+/** The number is 2 with regions: builds of svc that know none refuse the file, and would lose their keys otherwise. */
+const OPERATORS = v.object({
+  svc_nats_operator: v.picklist([1, 2]),
+  ...KEYS.entries,
+  regions: v.optional(v.record(REGION, KEYS)),
+});
+
+/** The keys of the first server, as {@link FIRST}, and of regions by their names. */
+export type Operators = ReadonlyMap<string, Operator>;
+
+/** Empty where `svc nats` has written no bundle. @throws `unavailable` when the file cannot be read, or is something else. */
+export function readOperators(file: string): Operators {
+  const read = readPart(file, OPERATORS, "is not what `svc nats` writes");
+  if (!read) return new Map();
+  const { svc_nats_operator: _, regions = {}, ...first } = read;
+  return new Map([[FIRST, first], ...Object.entries(regions)]);
+}
 
 /** Why `content` is not that, in words that quote nothing of it. */
 export const operatorFaults = (content: unknown): string[] =>
-  v.is(OPERATOR, content) ? [] : ["it is not what `svc nats` writes"];
+  v.is(OPERATORS, content) ? [] : ["it is not what `svc nats` writes"];
 
-export const writeOperator = (file: string, operator: Operator): void =>
-  writeFileAtomic(file, `${JSON.stringify(operator, null, 2)}\n`);
+/** @throws `conflict` where the first server is not among them. */
+export function writeOperators(file: string, operators: Operators): void {
+  const { [FIRST]: first, ...regions } = Object.fromEntries(operators);
+  if (!first) throw conflict(NO_FIRST);
+  const hasRegions = Object.keys(regions).length > 0;
+  const content = { svc_nats_operator: hasRegions ? 2 : 1, ...first, ...(hasRegions && { regions }) };
+  writeFileAtomic(file, `${JSON.stringify(content, null, 2)}\n`);
+}
 
 /** New keys. */
 export function newOperator(tlsKey: string): Operator {
   const [account, system] = [newNKey("A"), newNKey("A")];
   return {
-    svc_nats_operator: 1,
     operator: newNKey("O").seed,
     made: Math.floor(Date.now() / 1_000),
     account: account.id,
@@ -101,15 +122,14 @@ export function addDesk(
   mayJoin: boolean,
   server: NatsServer | undefined = keys.server,
   user: { readonly id: string; readonly seed: string } = newUser(),
-): { readonly keys: Operator; readonly part: DeskPart } {
+): { readonly keys: Operator; readonly part: ServerPart } {
   if (!server) throw unavailable("the server has no bundle yet: write it with `svc nats`");
   const isOther = (desk: { readonly id: string }) =>
     desk.id !== user.id && keys.revoked[desk.id] === undefined;
   if (keys.desks.some((desk) => desk.name === name && isOther(desk))) {
     throw conflict(`desk: there is one named ${name} already: choose another name`);
   }
-  const part: DeskPart = {
-    svc_nats: 1,
+  const part: ServerPart = {
     server,
     account: keys.account,
     ...(mayJoin && { host_signer: keys.host_signer }),

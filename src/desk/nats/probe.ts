@@ -7,7 +7,7 @@ import { deadline } from "../../lib/deadline";
 import { messageOf } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import { connectNats, type Login } from "../../wire/nats/connect";
-import { type DeskPart, mintHost, type NatsServer, newUser } from "../../wire/nats/desk-part";
+import { mintHost, type NatsServer, newUser, type ServerPart } from "../../wire/nats/desk-part";
 import { greetingOf } from "../../wire/nats/greeting";
 import { newNKey } from "../../wire/nats/nkeys";
 import { type Attempt, allowed, forbiddenToDesks, forbiddenToHosts } from "../../wire/nats/rights";
@@ -35,7 +35,7 @@ interface ProbeOptions {
   readonly url: ServerUrl;
   readonly trust: Trust;
   /** What this desk is on the server; undefined where it is no user of it. */
-  readonly part: DeskPart | undefined;
+  readonly part: ServerPart | undefined;
   /** For each step. */
   readonly timeoutMs: number;
   /** Where it may show who is connected (default: where servers do that). */
@@ -143,7 +143,7 @@ type Step = <T>(
 
 /** @returns how long a host takes to answer through the server, in milliseconds. */
 async function probeRights(uses: {
-  readonly part: DeskPart;
+  readonly part: ServerPart;
   readonly step: Step;
   readonly connect: (login: Omit<Login, "server">) => Promise<NatsConnection>;
 }): Promise<number | undefined> {

@@ -122,7 +122,10 @@ export function createForeignPlans(
         const owner = { desk: name, heard: new Date(heard).toISOString() };
         return plans.map((plan) => ({ ...plan, owner }));
       });
-      return all.sort((a, b) => b.created.localeCompare(a.created));
+      // A desk says the same at each NATS server, where it is somebody else; the file has what was heard last first.
+      const seen = new Set<string>();
+      const once = all.filter(({ id, owner }) => seen.size < seen.add(`${id} ${owner.desk}`).size);
+      return once.sort((a, b) => b.created.localeCompare(a.created));
     },
     find: (id: string, grant: Grant): ForeignPlan | undefined =>
       foreign.list(grant).find((plan) => id !== "" && plan.id.startsWith(id)),

@@ -17,12 +17,13 @@ import type { LinkHub } from "../../desk/link/hub";
 import type { NatsDesk } from "../../desk/nats/desk";
 import type { NatsHostState } from "../../desk/nats/operations/fleet";
 import type { HostUses } from "../../host/join/enter";
-import { messageOf } from "../../lib/errors";
+import { conflict, messageOf } from "../../lib/errors";
 import { once } from "../../lib/once";
 import { configFiles } from "../../lib/paths";
 import { createQueue } from "../../lib/queue";
 import { findRunningServer } from "../../lib/running-server";
 import type { HostLink, Hub } from "../../wire/link/links";
+import { FIRST, natsPlaceOf } from "../../wire/nats/region";
 import type { Membership } from "../../wire/witness/messages";
 import type { DeskOverNats, NatsDeskUses } from "../nats";
 import type { ServiceParts } from "../parts";
@@ -52,8 +53,8 @@ export interface DeskFeatures extends Pick<HostUses, "ownPin" | "natsKey" | "des
   hostLink(): Promise<HostLink | null>;
   /** The connection of this host to the NATS server of its desk; null where it has none. */
   natsHost(): Promise<NatsHostState | null>;
-  /** The connection of this desk to its NATS server; null where it has none, or needed none yet. */
-  natsDesk(): NatsDesk | null;
+  /** The connections of this desk to its NATS servers, by region; empty where it has none, or needed none yet. */
+  natsDesks(): ReadonlyMap<string, NatsDesk>;
   natsCarrier: DeskUses["natsCarrier"];
   /** The address of the desk that has the named token; null where none has it. */
   deskWith(token: string): Promise<string | null>;
@@ -73,7 +74,7 @@ export interface Desk extends DeskFeatures {
   lookAtBook(): Promise<void>;
   /** Starts or ends the link to the desk of this host where that has changed. */
   lookAtDesk(): Promise<void>;
-  /** The same for the connection of this desk to its NATS server. */
+  /** The same for the connections of this desk to its NATS servers. */
   lookAtNats(): Promise<void>;
   /** Ends the link to the desk of this host. Undefined where there is none. */
   stopLink(): Promise<void> | undefined;
@@ -163,7 +164,7 @@ export function deskFeatures(shared: ServiceParts): Desk {
     async natsHost() {
       return (await keeper()).natsState();
     },
-    natsDesk: () => made.nats?.current() ?? null,
+    natsDesks: () => made.nats?.current() ?? new Map(),
     async natsKey() {
       return (await import("../../host/nats/host-key")).openHostKey(files.natsKey);
     },
@@ -190,9 +191,9 @@ function oddFeatures(
     (await import("../../desk/fleet/odd/looks")).createOddLooks(async () => {
       const { sighting } = await presence();
       const links = new Map(made.hub?.links().map(({ label, version }) => [label, version]));
-      const heardOf = (key: string) => made.nats?.current()?.presence?.heardOf(key);
       return ({ label, base_url }) => {
-        const heard = base_url.startsWith("nats:") ? heardOf(base_url.slice("nats:".length)) : undefined;
+        const place = natsPlaceOf(base_url);
+        const heard = place && made.nats?.current().get(place.region)?.presence?.heardOf(place.key);
         return links.get(label) ?? heard?.version ?? sighting(label)?.found?.version ?? null;
       };
     }),
@@ -248,7 +249,7 @@ async function openDeskOverNats(
       try {
         const adopted = foreignPlans.heard(heard);
         const plans = await service.existingPlans();
-        if (plans?.yieldTo(heard.name, adopted)) made.nats?.current()?.plansChanged();
+        if (plans?.yieldTo(heard.name, adopted)) made.nats?.plansChanged();
       } catch (error) {
         log.warn(`the plans of other desks are not kept: ${messageOf(error)}`);
       }
@@ -271,14 +272,15 @@ function reachedHosts({
   /** What knows which hosts are there that are reached like this. */
   const hostsBy = (address: string) => {
     if (address.startsWith("link:")) return made.hub ?? null;
-    return address.startsWith("nats:") ? made.nats?.current()?.presence : undefined;
+    const place = natsPlaceOf(address);
+    return place && made.nats?.current().get(place.region)?.presence;
   };
   /** Whether this server is only about to know which hosts are there that are reached like this. */
   const isStarting = (address: string) =>
     address.startsWith("link:")
       ? options.hub === true
       : address.startsWith("nats:") && phase.runsJobs && !phase.hasLooked && existsSync(files.nats);
-  const keyIn = (address: string) => address.slice(address.indexOf(":") + 1);
+  const keyIn = (address: string) => natsPlaceOf(address)?.key ?? address.slice(address.indexOf(":") + 1);
   return {
     isGone: (address) => hostsBy(address)?.isGone(keyIn(address)) ?? false,
     recordsAt: (address) => hostsBy(address)?.records(keyIn(address)),
@@ -286,15 +288,18 @@ function reachedHosts({
   };
 }
 
-/** The NATS server that `file` names, with the rights of one host; null where this desk has none. */
+/** The NATS server of a region that `file` names, with the rights of one host; null where this desk has none. */
 async function natsCarrierOf(
   file: string,
-  ...[id, name, proof]: Parameters<DeskUses["natsCarrier"]>
+  ...[id, name, proof, region = FIRST]: Parameters<DeskUses["natsCarrier"]>
 ): ReturnType<DeskUses["natsCarrier"]> {
-  if (!existsSync(file)) return null;
-  const { mintHost, readDeskPart, requireProof } = await import("../../wire/nats/desk-part");
-  const part = readDeskPart(file);
-  if (part?.host_signer === undefined) return null;
+  if (!existsSync(file) && region === FIRST) return null;
+  const { mintHost, partsOf, readDeskPart, requireProof } = await import("../../wire/nats/desk-part");
+  const whole = readDeskPart(file);
+  const part = whole && partsOf(whole).get(region);
+  // Who is sent to a region gets there, or hears why not.
+  if (!part && region !== FIRST) throw conflict(`region: nats.json has no region ${region}`);
+  if (!part || (region === FIRST && part.host_signer === undefined)) return null;
   requireProof(id, proof);
   return { kind: "nats", id, server: part.server, jwt: mintHost(part, id, name) };
 }

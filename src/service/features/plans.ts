@@ -85,7 +85,7 @@ export function planFeatures(
         others: await shared.service.foreignPlans(),
         publish(type, data) {
           publish(type, data);
-          if (type.name !== "plan.target") made.nats?.current()?.plansChanged();
+          if (type.name !== "plan.target") made.nats?.plansChanged();
         },
         book: await shared.service.addressBook(),
         ...{ isGone, isExpected, recordsAt },

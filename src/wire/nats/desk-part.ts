@@ -1,13 +1,17 @@
 /**
- * `{config_dir}/nats.json` (0600): where the NATS server of this desk is, who the desk is there, and what it signs hosts with.
+ * `{config_dir}/nats.json` (0600): where the NATS server of this desk is, who the desk is there, and what it signs hosts with; and the
+ * same of the server of each region, where it has several.
+ *
+ * The desk is somebody else at each server, with keys of its own: what one of them sees is worth nothing at another.
  */
 import * as v from "valibot";
 import { secret } from "../../core/fields";
-import { forbidden } from "../../lib/errors";
+import { conflict, forbidden } from "../../lib/errors";
 import { writeFileAtomic } from "../../lib/files";
 import { parsePin } from "../../lib/spki";
 import { readTrustFile, unusable } from "../../lib/trust-files";
 import { isPublic, isSeed, isSignedByNKey, newNKey, nkey } from "./nkeys";
+import { FIRST, REGION } from "./region";
 import { parseServerUrl } from "./server-url";
 import { userToken } from "./tokens";
 
@@ -52,8 +56,7 @@ export const NAME = v.pipe(
   v.regex(/^[\w.@-]{1,64}$/, "1 to 64 of the characters A-Z a-z 0-9 . _ @ -"),
 );
 
-export const DESK_PART = v.object({
-  svc_nats: v.literal(1),
+const PART = v.object({
   server: NATS_SERVER,
   /** The public key of the account that hosts and desks are users of. */
   account: publicKey("A"),
@@ -62,7 +65,52 @@ export const DESK_PART = v.object({
   desk: v.object({ name: NAME, id: publicKey("U"), seed: seed("U"), jwt: secret(v.string()) }),
 });
 
+/** What a desk is at one server. */
+export type ServerPart = v.InferOutput<typeof PART>;
+
+/** What a desk is at its servers: the first, and those of regions by their names. */
+export const DESK_PART = v.object({
+  svc_nats: v.literal(1),
+  ...PART.entries,
+  regions: v.optional(v.record(REGION, PART)),
+});
+
 export type DeskPart = v.InferOutput<typeof DESK_PART>;
+
+/** How many regions a desk has at most: each is a connection, which counts towards its open files. */
+const MAX_REGIONS = 64;
+
+/** A desk's part at one server, as it travels to that desk. Builds of svc that know no regions refuse one with a region: its number is 2. */
+export const PART_FILE = v.object({
+  svc_nats: v.picklist([1, 2]),
+  ...PART.entries,
+  region: v.optional(REGION),
+});
+
+/** The parts of a desk by region, the first server as {@link FIRST}. */
+export function partsOf({ svc_nats: _, regions = {}, ...first }: DeskPart): Map<string, ServerPart> {
+  return new Map([[FIRST, first], ...Object.entries(regions)]);
+}
+
+/**
+ * A desk's part with that of one server in place of the one before.
+ *
+ * @param all undefined where there is none yet.
+ * @throws `conflict` for a region where there is no first server, or one too many.
+ */
+export function withPart(all: DeskPart | undefined, region: string, part: ServerPart): DeskPart {
+  if (region === FIRST) return { svc_nats: 1, ...part, ...(all?.regions && { regions: all.regions }) };
+  if (!all) throw conflict(NO_FIRST);
+  const regions = { ...all.regions, [region]: part };
+  if (Object.keys(regions).length > MAX_REGIONS) {
+    throw conflict(`region: this desk has ${MAX_REGIONS} regions already: remove one from nats.json`);
+  }
+  return { ...all, regions };
+}
+
+/** Why there is no region yet. */
+export const NO_FIRST =
+  "region: this desk has no NATS server yet: the first one has no region, those after it have one each";
 
 /** Undefined where this desk uses no NATS. @throws `unavailable` when the file cannot be read, or is something else. */
 export function readDeskPart(file: string): DeskPart | undefined {
@@ -112,9 +160,12 @@ export function requireProof(
  * @param expires Unix time, in seconds.
  * @throws `forbidden` where this desk takes no hosts in.
  */
-export function mintHost(part: DeskPart, user: string, name: string, expires?: number): string {
-  if (part.host_signer === undefined) {
-    throw forbidden("this desk takes no hosts in over NATS: make its part with `svc nats desk --may-join`");
-  }
-  return userToken(name, user, nkey(part.host_signer), part.account, expires);
+export function mintHost(part: ServerPart, user: string, name: string, expires?: number): string {
+  return userToken(name, user, nkey(requireSigner(part)), part.account, expires);
+}
+
+/** The seed of what signs hosts. @throws `forbidden` where this desk takes no hosts in. */
+export function requireSigner({ host_signer }: ServerPart): string {
+  if (host_signer !== undefined) return host_signer;
+  throw forbidden("this desk takes no hosts in over NATS: make its part with `svc nats desk --may-join`");
 }

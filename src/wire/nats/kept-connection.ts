@@ -14,6 +14,7 @@ import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import type { Login } from "./connect";
+import { FIRST, serverNamed } from "./region";
 
 /** Before the nth attempt: up to 4 s · 2^n, and never more than a minute; in milliseconds. */
 const RETRY: Backoff = { firstMs: 4_000, longestMs: 60_000 };
@@ -44,6 +45,8 @@ export interface KeepParts {
   readonly random?: Random | undefined;
   /** The number of the attempt that follows a good connection (default: 0; {@link AMONG_MANY}). */
   readonly firstAttempt?: number;
+  /** As lines of the log name the server (default: `the NATS server`). */
+  readonly server?: string;
 }
 
 export interface ConnectionState {
@@ -89,6 +92,7 @@ export function keepConnection({
   log,
   random,
   firstAttempt = 0,
+  server = serverNamed(FIRST),
 }: KeepParts): KeptConnection {
   const stopping = new AbortController();
   let state: ConnectionState = {
@@ -111,7 +115,7 @@ export function keepConnection({
       return 0;
     }
     const upSince = performance.now();
-    watchRefusals(connection, log, () => mayLog("", performance.now()) === 0).catch(() => {});
+    watchRefusals(connection, server, log, () => mayLog("", performance.now()) === 0).catch(() => {});
     let ended: () => void;
     try {
       ended = connected(connection);
@@ -144,7 +148,7 @@ export function keepConnection({
       } catch (error) {
         if (Object(error).fault === "unauthorized") limits = RETRY_REFUSED;
         const problem = printable(messageOf(error), 200);
-        if (problem !== state.problem) log.warn(`no connection to the NATS server: ${problem}`);
+        if (problem !== state.problem) log.warn(`no connection to ${server}: ${problem}`);
         set({ problem });
         attempt.reject(error);
         attempt = Promise.withResolvers();
@@ -197,6 +201,7 @@ async function pauseUntil(ms: number, woken: AbortSignal, stopped: AbortSignal):
 /** The server says what it does not allow: that is a fault of the credentials, or of this program. */
 async function watchRefusals(
   connection: NatsConnection,
+  server: string,
   log: Pick<Log, "warn">,
   mayLog: () => boolean,
 ): Promise<void> {
@@ -205,7 +210,7 @@ async function watchRefusals(
     if (type !== "error") continue;
     const said = printable(messageOf(Object(rest).error), 300);
     // One that says the same without end does not fill the log, nor does one that says something else each time.
-    if (said !== last && mayLog()) log.warn(`the NATS server: ${said}`);
+    if (said !== last && mayLog()) log.warn(`${server}: ${said}`);
     last = said;
   }
 }

@@ -118,7 +118,7 @@ test.each([
       addressBook: async () => book,
       sightings: async () => ({ sighting: () => undefined }),
       hub: () => null,
-      natsDesk: () => null,
+      natsDesks: () => new Map(),
       existingPlans: async () => null,
       foundLogs: async () => new Map(),
     };

@@ -15,7 +15,7 @@ import { joinString, joinWith, madeUpRequest, sendJoin, tlsServer } from "./supp
 async function deskWithNats() {
   const desk = await tlsServer();
   const { part } = addDesk(newOperator(makeKey()), "desk", true, { urls: ["tls://127.0.0.1:1"] });
-  writeFileSync(desk.files.nats, JSON.stringify(part));
+  writeFileSync(desk.files.nats, JSON.stringify({ svc_nats: 1, ...part }));
   const folder = temporaryFolder();
   const keyFile = join(folder.path, "host_key");
   const { join_string } = await joinString(desk, { uses: 9 });

@@ -4,7 +4,7 @@ import { encodeAccount, newScopedSigner, type UserPermissionsLimits } from "@nat
 import { nkeys } from "@nats-io/nats-core";
 import type { Operator } from "../../../src/desk/nats/operator";
 import { probeServer } from "../../../src/desk/nats/probe";
-import type { DeskPart } from "../../../src/wire/nats/desk-part";
+import type { ServerPart } from "../../../src/wire/nats/desk-part";
 import { nkey } from "../../../src/wire/nats/nkeys";
 import { readServerUrl } from "../../../src/wire/nats/server-url";
 import { testWith } from "../../support";
@@ -13,7 +13,7 @@ import { freePort, startBundle } from "./bundle";
 const TIMEOUT_MS = 30_000;
 
 /** What the test finds at `url`, without details of what is good. */
-async function found(url: string, pin: string, part?: DeskPart, monitoringPort = freePort()) {
+async function found(url: string, pin: string, part?: ServerPart, monitoringPort = freePort()) {
   const parsed = readServerUrl(url);
   if (!parsed) throw new Error(url);
   const trust = { kind: "pin", pins: [pin] } as const;

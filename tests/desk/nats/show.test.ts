@@ -15,7 +15,7 @@ test("a desk with a nats.json that nothing has needed yet is shown as off", asyn
   expect(await show()).toEqual({ host: null, desk: null });
   const server = { urls: ["tls://127.0.0.1:1"] };
   const { part } = addDesk({ ...newOperator(makeKey()), server }, "first", true);
-  writeFileSync(configFiles(made.configDir).nats, JSON.stringify(part));
+  writeFileSync(configFiles(made.configDir).nats, JSON.stringify({ svc_nats: 1, ...part }));
   expect((await show()).desk).toMatchObject({
     id: part.desk.id,
     urls: server.urls,

@@ -54,6 +54,19 @@ test("another process of the desk sees them, with who owns them and when that de
   ] as never);
 });
 
+test("a plan that a desk announces at two servers is one, heard when it said so last", () => {
+  using made = kept();
+  const one = plan();
+  made.others.heard({ desk: "U1", name: "first", plans: [one] });
+  made.pass(5_000);
+  made.others.heard({ desk: "U2", name: "first", plans: [one] });
+  made.others.heard({ desk: "U3", name: "third", plans: [one] });
+  expect(made.others.list(OWNER).map(({ owner }) => owner)).toEqual([
+    { desk: "third", heard: "2026-02-01T00:00:05.000Z" },
+    { desk: "first", heard: "2026-02-01T00:00:05.000Z" },
+  ]);
+});
+
 test("who may not see the plans of others sees none of another desk", () => {
   using made = kept();
   made.others.heard({ desk: "U1", name: "first", plans: [plan()] });

@@ -40,6 +40,18 @@ test("a desk at which two machines have one key is a warning that names them", (
   });
 });
 
+test("a region without a connection is a failure that names it, beside the servers that are well", async () => {
+  const desk = { ...UP, regions: [{ ...DOWN, region: "eu", urls: ["tls://eu:4222"], lost: null }] };
+  const well = host({ runningServer: () => ({ ...SERVER, nats: async () => ({ host: null, desk }) }) });
+  expect(await finding(nats, well)).toMatchObject({
+    severity: "warn",
+    detail: expect.stringMatching(
+      /^as a desk not connected to tls:\/\/eu:4222 \(region eu\): .*; as a desk connected to tls:\/\/nats:4222 since/,
+    ),
+    extra: { nats: false, desk: { state: "connected" }, "desk eu": { urls: ["tls://eu:4222"] } },
+  });
+});
+
 test("a host whose server does not run is a warning", async () => {
   expect(await finding(nats, host({ natsHost: async () => OFF }))).toMatchObject({
     severity: "warn",

@@ -10,8 +10,9 @@ import { maySee, type Origin } from "../../../core/rights";
 import { badInput } from "../../../lib/errors";
 import { mapInSlices } from "../../../lib/turn";
 import type { LinkState } from "../../../wire/link/links";
+import { natsPlaceOf } from "../../../wire/nats/region";
 import type { AddressBook } from "../address-book";
-import { type Host, linkedHost, TRUST, trustOf } from "../host";
+import { type Host, TRUST, trustOf } from "../host";
 import type { Presence, Sighting } from "../presence";
 import { isBusy } from "../results";
 
@@ -26,12 +27,15 @@ interface Uses {
   sightings(): Promise<Pick<Presence, "sighting">>;
   /** Null where this process takes no links. */
   hub(): { links(): readonly LinkState[] } | null;
-  /** Null where this desk has no NATS server, or needed none yet. */
-  natsDesk(): {
-    readonly presence?:
-      | { heardOf(key: string): { readonly version: string; readonly seen: number } | undefined }
-      | undefined;
-  } | null;
+  /** By region; empty where this desk has no NATS server, or needed none yet. */
+  natsDesks(): ReadonlyMap<
+    string,
+    {
+      readonly presence?:
+        | { heardOf(key: string): { readonly version: string; readonly seen: number } | undefined }
+        | undefined;
+    }
+  >;
   /** Null where no plan was ever made. */
   existingPlans(): Promise<{
     readonly ledger: {
@@ -118,7 +122,8 @@ export const findHosts = operation({
 interface FleetKnowledge {
   readonly sighting: Presence["sighting"];
   readonly links: ReadonlyMap<string, LinkState>;
-  heardOf(key: string): { readonly version: string; readonly seen: number } | undefined;
+  /** What the host with this address has said over NATS. */
+  heardOf(address: string): { readonly version: string; readonly seen: number } | undefined;
   /** The plan that a host works on, by its label. */
   readonly plans: ReadonlyMap<string, string>;
   readonly logs: ReadonlyMap<string, { readonly standing: string }>;
@@ -136,22 +141,25 @@ async function whatIsKnown(service: Uses, caller: Caller): Promise<FleetKnowledg
       ?.links()
       .map((link) => [link.label, link]),
   );
-  const heard = service.natsDesk()?.presence;
+  const desks = service.natsDesks();
+  const heardOf = (address: string) => {
+    const place = natsPlaceOf(address);
+    return place && desks.get(place.region)?.presence?.heardOf(place.key);
+  };
   const working = new Map<string, string>();
   for (const plan of plans?.ledger.plans({ open: true }) ?? []) {
     if (!maySee(caller.grant, plan)) continue;
     for (const { label } of plans?.ledger.targets(plan.seq, ["sent", "running"]) ?? [])
       working.set(label, plan.id);
   }
-  return { sighting, links, heardOf: (key) => heard?.heardOf(key), plans: working, logs };
+  return { sighting, links, heardOf, plans: working, logs };
 }
 
 function asFound(host: Host, known: FleetKnowledge): FleetHost {
   const { label, base_url, tags, member } = host;
-  const key = linkedHost(base_url);
   const way = base_url.startsWith("nats:") ? "nats" : wayOf(base_url);
   const link = way === "link" ? known.links.get(label) : undefined;
-  const heard = way === "nats" && key !== undefined ? known.heardOf(key) : undefined;
+  const heard = known.heardOf(base_url);
   const sighting = known.sighting(label);
   const { found = null } = sighting ?? {};
   return {

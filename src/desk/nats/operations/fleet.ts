@@ -6,6 +6,7 @@ import { NO_INPUT } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { configFiles } from "../../../lib/paths";
 import { shown } from "../../../wire/nats/kept-connection";
+import { FIRST } from "../../../wire/nats/region";
 import type { NatsDesk } from "../desk";
 
 const CONNECTION = {
@@ -29,10 +30,22 @@ const HOST = v.object(CONNECTION);
 
 export type NatsHostState = v.InferOutput<typeof HOST>;
 
+/** What a desk says of its connection to one server. */
+const DESK = {
+  ...CONNECTION,
+  /** How many hosts of the address book are connected, and how many others were; null where this process does not follow it. */
+  hosts: v.nullable(v.object({ up: v.number(), gone: v.number() })),
+  /** Hosts of which two machines have the key: one is a copy of the other. */
+  twins: v.array(v.string()),
+};
+
+type Connection = Pick<NatsDesk, "about" | "state" | "presence">;
+
 interface Uses {
   readonly configDir: string;
   natsHost(): Promise<NatsHostState | null>;
-  natsDesk(): Pick<NatsDesk, "about" | "state" | "presence"> | null;
+  /** By region; empty where this desk uses no NATS, or has not connected yet. */
+  natsDesks(): ReadonlyMap<string, Connection>;
   /** Of a caller for some hosts, with these alone. */
   addressBook(): Promise<{ hosts(): ReadonlyArray<{ readonly label: string }> }>;
 }
@@ -53,44 +66,61 @@ export const showNats = operation({
     /** As a desk; null where there is no nats.json. */
     desk: v.nullable(
       v.object({
-        ...CONNECTION,
-        /** How many hosts of the address book are connected, and how many others were; null where this process does not follow it. */
-        hosts: v.nullable(v.object({ up: v.number(), gone: v.number() })),
-        /** Hosts of which two machines have the key: one is a copy of the other. */
-        twins: v.array(v.string()),
+        ...DESK,
+        /** The same of the server of each region, where this desk has several servers. */
+        regions: v.array(v.object({ region: v.string(), ...DESK })),
       }),
     ),
   }),
   async run(service: Uses, _input, { grant }) {
-    const desk = service.natsDesk() ?? (await unused(service.configDir));
-    const now = desk?.state();
-    const twins = desk?.presence?.twins() ?? [];
+    const used = service.natsDesks();
+    const desks = used.size > 0 ? used : await unused(service.configDir);
+    const twins = [...desks.values()].some(({ presence }) => (presence?.twins().length ?? 0) > 0);
     const own =
-      grant.on === undefined || twins.length === 0
+      grant.on === undefined || !twins
         ? undefined
         : new Set((await service.addressBook()).hosts().map(({ label }) => label));
+    const first = desks.get(FIRST);
+    const regions = Array.from(desks).filter(([region]) => region !== FIRST);
     return {
       host: await service.natsHost(),
-      desk: desk && {
-        id: desk.about.id,
-        urls: [...desk.about.urls],
-        ...(now
-          ? shown(now)
-          : { state: "off" as const, since: null, next: null, problem: NOT_YET, attempts: 0, lost: null }),
-        hosts: desk.presence?.counts() ?? null,
-        twins: own ? twins.filter((label) => own.has(label)) : twins,
-      },
+      desk: first
+        ? {
+            ...connectionOf(first, own),
+            regions: regions.map(([region, desk]) => ({ region, ...connectionOf(desk, own) })),
+          }
+        : null,
     };
   },
 });
 
+/** @param own the labels that the caller may see; undefined for all. */
+function connectionOf({ about, state, presence }: Connection, own: ReadonlySet<string> | undefined) {
+  const now = state();
+  return {
+    id: about.id,
+    urls: [...about.urls],
+    ...(now
+      ? shown(now)
+      : { state: "off" as const, since: null, next: null, problem: NOT_YET, attempts: 0, lost: null }),
+    hosts: presence?.counts() ?? null,
+    twins: (presence?.twins() ?? []).filter((label) => own?.has(label) ?? true),
+  };
+}
+
 const NOT_YET = "it has not connected yet: `svc serve` does";
 
-/** A desk that nothing has needed yet in this process; null where there is no nats.json. @throws `unavailable` for a broken one. */
-async function unused(configDir: string): Promise<ReturnType<Uses["natsDesk"]>> {
-  const part = (await import("../../../wire/nats/desk-part")).readDeskPart(configFiles(configDir).nats);
-  if (!part) return null;
-  return { about: { id: part.desk.id, urls: part.server.urls }, state: () => null, presence: undefined };
+/** A desk that nothing has needed yet in this process; empty where there is no nats.json. @throws `unavailable` for a broken one. */
+async function unused(configDir: string): Promise<Map<string, Connection>> {
+  const { partsOf, readDeskPart } = await import("../../../wire/nats/desk-part");
+  const part = readDeskPart(configFiles(configDir).nats);
+  const parts = part ? [...partsOf(part)] : [];
+  return new Map(
+    parts.map(([region, { desk, server }]): [string, Connection] => {
+      const about = { id: desk.id, urls: server.urls };
+      return [region, { about, state: () => null, presence: undefined }];
+    }),
+  );
 }
 
 export const operations = [showNats];

@@ -9,7 +9,8 @@ import { badInput, conflict, rejected, unavailable } from "../../../lib/errors";
 import { ensurePrivateFolder } from "../../../lib/files";
 import { withLock } from "../../../lib/lock";
 import { configFiles } from "../../../lib/paths";
-import { DESK_PART, NAME } from "../../../wire/nats/desk-part";
+import { NAME, PART_FILE } from "../../../wire/nats/desk-part";
+import { FIRST, REGION } from "../../../wire/nats/region";
 
 interface Uses {
   readonly configDir: string;
@@ -58,6 +59,10 @@ export const makeNatsBundle = operation({
       "Desks, by name, and hosts, by public key (U…), that the server refuses from now on",
     ),
     new_keys: flag("Make new keys: every host and desk needs new credentials then"),
+    region: field(
+      v.optional(REGION),
+      "Region of this server, where the desk has one already (default: that first server)",
+    ),
   }),
   output: v.object({
     /** To be written to a folder for the server: the process that asks may see other folders than the one that answers. */
@@ -67,8 +72,10 @@ export const makeNatsBundle = operation({
     pin: v.nullable(v.string()),
     new_keys: v.boolean(),
     desk: v.object({ name: v.string(), id: v.string() }),
+    /** Null for the first server. */
+    region: v.nullable(v.string()),
   }),
-  async run(service: Uses, { desk, revoke: revoked, new_keys, ...given }) {
+  async run(service: Uses, { desk, revoke: revoked, new_keys, region = FIRST, ...given }) {
     const [settingsOf, operators, { renderBundle }, parts, { spkiPin }, certificates] = await Promise.all([
       import("../settings"),
       import("../operator"),
@@ -81,8 +88,11 @@ export const makeNatsBundle = operation({
     const files = configFiles(service.configDir);
     ensurePrivateFolder(service.configDir);
     return withLock(files.adminLock, async () => {
-      const known = new_keys ? undefined : operators.readOperator(files.natsOperator);
-      const part = parts.readDeskPart(files.nats);
+      const all = operators.readOperators(files.natsOperator);
+      if (region !== FIRST && !all.has(FIRST)) throw conflict(parts.NO_FIRST);
+      const known = new_keys ? undefined : all.get(region);
+      const whole = parts.readDeskPart(files.nats);
+      const part = whole && parts.partsOf(whole).get(region);
       const before = known ?? operators.newOperator(certificates.makeKey());
       if (part && part.account !== before.account && !new_keys) {
         throw conflict(
@@ -103,10 +113,11 @@ export const makeNatsBundle = operation({
       if (added.keys.revoked[added.part.desk.id] !== undefined) {
         throw conflict("revoke: this desk cannot lock itself out; --new-keys makes all keys anew");
       }
+      const now = parts.withPart(whole, region, added.part);
       // The keys first, and this desk's with them: a bundle whose keys were lost would be of no use, and it can be written again.
       if (new_keys) backUp(files.natsOperator, files.nats);
-      operators.writeOperator(files.natsOperator, added.keys);
-      parts.writeDeskPart(files.nats, added.part);
+      operators.writeOperators(files.natsOperator, new Map([...all, [region, added.keys]]));
+      parts.writeDeskPart(files.nats, now);
       const tokens = operators.serverTokens(settings.operator, added.keys);
       const own = settings.tls ? null : { cert, key: added.keys.tls_key };
       return {
@@ -115,6 +126,7 @@ export const makeNatsBundle = operation({
         pin: pin ?? null,
         new_keys: known === undefined,
         desk: { name: desk, id: added.part.desk.id },
+        region: region === FIRST ? null : region,
       };
     });
   },
@@ -130,17 +142,22 @@ export const addNatsDesk = operation({
   input: v.strictObject({
     desk: field(NAME, "Name of the desk"),
     may_join: flag("Let the desk take hosts in, too"),
+    region: field(v.optional(REGION), "Region of the server (default: the first server)"),
   }),
-  output: DESK_PART,
-  async run({ configDir }: Uses, { desk, may_join }) {
-    const { addDesk, readOperator, writeOperator } = await import("../operator");
+  output: PART_FILE,
+  async run({ configDir }: Uses, { desk, may_join, region = FIRST }) {
+    const { addDesk, readOperators, writeOperators } = await import("../operator");
     const { adminLock, natsOperator } = configFiles(configDir);
     return withLock(adminLock, async () => {
-      const known = readOperator(natsOperator);
-      if (!known) throw unavailable("this desk has no keys of a NATS server: they are where `svc nats` ran");
+      const all = readOperators(natsOperator);
+      const known = all.get(region);
+      if (!known) {
+        const where = region === FIRST ? "a NATS server" : `a NATS server of the region ${region}`;
+        throw unavailable(`this desk has no keys of ${where}: they are where \`svc nats\` ran`);
+      }
       const { keys, part } = addDesk(known, desk, may_join);
-      writeOperator(natsOperator, keys);
-      return part;
+      writeOperators(natsOperator, new Map([...all, [region, keys]]));
+      return region === FIRST ? { svc_nats: 1 as const, ...part } : { svc_nats: 2 as const, ...part, region };
     });
   },
 });
@@ -153,8 +170,8 @@ export const useNats = operation({
   changes: true,
   leftOut,
   input: v.strictObject({
-    part: field(secret(inForm(DESK_PART)), "What `svc nats desk` has written"),
-    replace: flag("Replace the part that is here; it is kept as a backup"),
+    part: field(secret(inForm(PART_FILE)), "What `svc nats desk` has written"),
+    replace: flag("Replace the part of that server that is here; it is kept as a backup"),
   }),
   output: v.object({
     urls: v.array(v.string()),
@@ -163,27 +180,38 @@ export const useNats = operation({
     may_join: v.boolean(),
     /** The file that the part before is in; null where there was none. */
     backup: v.nullable(v.string()),
+    /** Null for the first server. */
+    region: v.nullable(v.string()),
   }),
   async run({ configDir }: Uses, { part, replace }) {
     const { nkey } = await import("../../../wire/nats/nkeys");
-    const { writeDeskPart } = await import("../../../wire/nats/desk-part");
-    const parsed = v.safeParse(DESK_PART, part);
-    if (!parsed.success || nkey(parsed.output.desk.seed).id !== parsed.output.desk.id) {
+    const { partsOf, readDeskPart, withPart, writeDeskPart } = await import("../../../wire/nats/desk-part");
+    const parsed = v.safeParse(PART_FILE, part);
+    const isOdd = parsed.success && (parsed.output.svc_nats === 2) !== (parsed.output.region !== undefined);
+    if (!parsed.success || isOdd || nkey(parsed.output.desk.seed).id !== parsed.output.desk.id) {
       throw rejected("part rejected: expected what `svc nats desk` writes");
     }
-    const { server, desk, host_signer } = parsed.output;
+    const { svc_nats: _, region = FIRST, ...own } = parsed.output;
+    const { server, desk, host_signer } = own;
     const files = configFiles(configDir);
     ensurePrivateFolder(configDir);
     return withLock(files.adminLock, async () => {
-      if (existsSync(files.nats) && !replace) {
+      // What is replaced may be anything; the servers beside it must be known.
+      const isWhole = region === FIRST && replace;
+      const whole = isWhole ? readable(() => readDeskPart(files.nats)) : readDeskPart(files.nats);
+      const isReplaced = whole ? partsOf(whole).has(region) : existsSync(files.nats);
+      if (isReplaced && !replace) {
         throw conflict(
           "this desk uses a NATS server already: --replace makes it use this one, and keeps the part",
         );
       }
-      const [backup = null] = backUp(files.nats);
-      writeDeskPart(files.nats, parsed.output);
-      const may_join = host_signer !== undefined;
-      return { urls: server.urls, desk: { name: desk.name, id: desk.id }, may_join, backup };
+      const now = withPart(whole, region, own);
+      const [backup = null] = isReplaced ? backUp(files.nats) : [];
+      writeDeskPart(files.nats, now);
+      return {
+        ...{ urls: server.urls, desk: { name: desk.name, id: desk.id } },
+        ...{ may_join: host_signer !== undefined, backup, region: region === FIRST ? null : region },
+      };
     });
   },
 });
@@ -219,13 +247,11 @@ export const testNats = operation({
   }),
   output: REPORT,
   async run({ configDir }: Uses, { url: text, ca, pin: givenPin, timeout_s }) {
-    const [{ formatServerUrl, parseServerUrl }, { readDeskPart }, { parsePin, PIN_FORM }] = await Promise.all(
-      [
-        import("../../../wire/nats/server-url"),
-        import("../../../wire/nats/desk-part"),
-        import("../../../lib/spki"),
-      ],
-    );
+    const [{ formatServerUrl, parseServerUrl }, parts, { parsePin, PIN_FORM }] = await Promise.all([
+      import("../../../wire/nats/server-url"),
+      import("../../../wire/nats/desk-part"),
+      import("../../../lib/spki"),
+    ]);
     const url = parseServerUrl(text);
     if (!url) throw badInput("url: expected tls://HOST[:PORT] or wss://HOST[:PORT]");
     const pin = givenPin === undefined ? undefined : parsePin(givenPin);
@@ -234,9 +260,10 @@ export const testNats = operation({
       throw badInput("ca: expected certificates as PEM text");
     }
     if (ca !== undefined && pin !== undefined) throw badInput("ca, pin: expected one of them");
-    const known = readDeskPart(configFiles(configDir).nats);
-    // The credentials of this desk are for its own server alone.
-    const part = known?.server.urls.includes(formatServerUrl(url)) ? known : undefined;
+    const known = parts.readDeskPart(configFiles(configDir).nats);
+    const servers = known ? [...parts.partsOf(known).values()] : [];
+    // The credentials of this desk are for its own servers alone.
+    const part = servers.find(({ server }) => server.urls.includes(formatServerUrl(url)));
     const own = ca === undefined && pin === undefined ? part?.server : { ca, pin };
     const { probeServer } = await import("../probe");
     return probeServer({ url, trust: trustOf(own), part, timeoutMs: timeout_s * 1_000 });
@@ -246,6 +273,15 @@ export const testNats = operation({
 function trustOf(by: { readonly pin?: string | undefined; readonly ca?: string | undefined } | undefined) {
   if (by?.pin !== undefined) return { kind: "pin", pins: [by.pin] } as const;
   return by?.ca === undefined ? ({ kind: "system" } as const) : ({ kind: "ca", pem: by.ca } as const);
+}
+
+/** What `read` gives; undefined where it throws. */
+function readable<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
 }
 
 /** Renames files that exist. @returns the new names. */

@@ -14,6 +14,8 @@ interface Connection {
   readonly lost: string | null;
   /** Of a desk: hosts of which two machines have the key. */
   readonly twins?: readonly string[];
+  /** Of a desk: the servers of its regions. */
+  readonly regions?: ReadonlyArray<Connection & { readonly region: string }>;
 }
 
 interface Uses {
@@ -35,6 +37,7 @@ export const nats = check({
     const found = [
       now.host && judge(now.host, server !== null, "host"),
       now.desk && judge(now.desk, true, "desk"),
+      ...(now.desk?.regions ?? []).map((one) => judge(one, true, "desk", Date.now(), one.region)),
     ];
     const [first, ...rest] = found.filter((one) => one !== null);
     if (!first) return fine("neither this host nor its hosts are reached over NATS", { nats: false });
@@ -42,11 +45,21 @@ export const nats = check({
   },
 });
 
-/** @param serves whether a server runs here, which keeps the connection. */
-export function judge(now: Connection, serves: boolean, role: "host" | "desk", at = Date.now()): Finding {
+/**
+ * @param serves whether a server runs here, which keeps the connection.
+ * @param region of the server, where it is not the first.
+ */
+export function judge(
+  now: Connection,
+  serves: boolean,
+  role: "host" | "desk",
+  at = Date.now(),
+  region?: string,
+): Finding {
   const { urls, state, since, problem, attempts, lost, twins = [] } = now;
-  const extra = { [role]: { urls, state, since, problem, attempts, lost }, nats: state === "connected" };
-  const where = urls.join(", ");
+  const name = region === undefined ? role : `${role} ${region}`;
+  const extra = { [name]: { urls, state, since, problem, attempts, lost }, nats: state === "connected" };
+  const where = `${urls.join(", ")}${region === undefined ? "" : ` (region ${region})`}`;
   if (!serves) {
     return warning(
       `no server runs here, which keeps the connection to ${where}`,

@@ -1,0 +1,133 @@
+/** Several NATS servers of one desk: what `svc nats` keeps of each. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { callOperation } from "../../../src/core/call";
+import { localCaller } from "../../../src/core/caller";
+import { grantNats } from "../../../src/desk/join/operations";
+import { showNats } from "../../../src/desk/nats/operations/fleet";
+import { addNatsDesk, makeNatsBundle, useNats } from "../../../src/desk/nats/operations/server";
+import { configFiles } from "../../../src/lib/paths";
+import { testService } from "../../support";
+import { joinString, tlsServer } from "../join/support";
+
+const NO_FIRST = /^region: this desk has no NATS server yet/;
+
+type Made = ReturnType<typeof testService>;
+
+const owner = ({ service }: Pick<Made, "service">) => localCaller(service, "cli");
+
+const bundle = (made: Pick<Made, "service">, more: object = {}) =>
+  callOperation(
+    made.service,
+    makeNatsBundle,
+    { operator: "lab", url: ["tls://nats.example"], ...more },
+    owner(made),
+  );
+
+const bundleEu = (made: Pick<Made, "service">, more: object = {}) =>
+  bundle(made, { operator: "lab-eu", url: ["tls://eu.example"], region: "eu", ...more });
+
+/** What the desk is at its servers, and the keys of those. */
+function kept({ configDir }: Pick<Made, "configDir">) {
+  const files = configFiles(configDir);
+  const read = (file: string) => JSON.parse(readFileSync(file, "utf8"));
+  return { part: read(files.nats), keys: read(files.natsOperator) };
+}
+
+test("the first server has no region, and its files are those of a desk with one", async () => {
+  await using made = testService();
+  await expect(bundleEu(made)).rejects.toThrow(NO_FIRST);
+  expect((await bundle(made)).region).toBeNull();
+  const { part, keys } = kept(made);
+  expect([part.svc_nats, keys.svc_nats_operator, "regions" in part, "regions" in keys]).toEqual([
+    ...[1, 1],
+    ...[false, false],
+  ]);
+});
+
+test("the server of a region obeys keys of its own, and the desk is somebody else there", async () => {
+  await using made = testService();
+  await bundle(made);
+  const before = kept(made);
+  expect(await bundleEu(made)).toMatchObject({
+    region: "eu",
+    new_keys: true,
+    urls: ["tls://eu.example:4222"],
+  });
+  const { part, keys } = kept(made);
+  const { regions, ...first } = part;
+  expect(first).toEqual(before.part);
+  const secrets = ["operator", "host_signer", "desk_signer", "account", "tls_key"];
+  for (const name of secrets) expect(keys.regions.eu[name]).not.toBe(keys[name]);
+  expect([regions.eu.desk.id === part.desk.id, regions.eu.account]).toEqual([false, keys.regions.eu.account]);
+  // A build of svc that knows no regions would write the file without their keys.
+  expect(keys.svc_nats_operator).toBe(2);
+  // Again, for other settings: the same keys.
+  expect(await bundleEu(made, { url: ["tls://new.example"] })).toMatchObject({ new_keys: false });
+  expect(kept(made).part.regions.eu).toMatchObject({
+    desk: regions.eu.desk,
+    server: { pin: regions.eu.server.pin },
+  });
+  expect(kept(made).part.desk).toEqual(part.desk);
+});
+
+test("new keys of one server leave those of the others as they are", async () => {
+  await using made = testService();
+  await bundle(made);
+  await bundleEu(made);
+  const before = kept(made);
+  await bundleEu(made, { new_keys: true });
+  const after = kept(made);
+  expect(after.keys.operator).toBe(before.keys.operator);
+  expect(after.part.regions.eu.account).not.toBe(before.part.regions.eu.account);
+  await bundle(made, { new_keys: true });
+  expect(kept(made).keys.operator).not.toBe(before.keys.operator);
+  expect(kept(made).part.regions).toEqual(after.part.regions);
+});
+
+test("a further desk takes the part of each server by itself, and replaces one alone", async () => {
+  await using made = testService();
+  await using next = testService();
+  await bundle(made);
+  await bundleEu(made);
+  const partFor = (desk: string, more: object = {}) =>
+    callOperation(made.service, addNatsDesk, { desk, may_join: true, ...more }, owner(made));
+  const use = (part: object, replace = false) =>
+    callOperation(next.service, useNats, { part, replace }, owner(next));
+  const [first, eu] = [await partFor("second"), await partFor("second", { region: "eu" })];
+  expect([first.svc_nats, eu.svc_nats, eu.region]).toEqual([1, 2, "eu"]);
+  await expect(use(eu)).rejects.toThrow(NO_FIRST);
+  expect((await use(first)).region).toBeNull();
+  expect(await use(eu)).toMatchObject({ region: "eu", backup: null, urls: ["tls://eu.example:4222"] });
+  await expect(use(eu)).rejects.toThrow("uses a NATS server already");
+  const file = configFiles(next.configDir).nats;
+  const read = () => JSON.parse(readFileSync(file, "utf8"));
+  const other = await partFor("third");
+  expect((await use(other, true)).backup).toStartWith(`${file}.bak.`);
+  expect(read()).toMatchObject({ desk: other.desk, regions: { eu: { desk: eu.desk } } });
+  // One that is marked as neither.
+  await expect(use({ ...eu, svc_nats: 1 })).rejects.toThrow("part rejected");
+});
+
+test("no string and no grant is for a region that this desk does not have", async () => {
+  await using desk = await tlsServer();
+  await bundle(desk);
+  const missing = "region: nats.json has no region eu";
+  await expect(joinString(desk, { region: "eu" })).rejects.toThrow(missing);
+  const grant = callOperation(desk.service, grantNats, { hosts: "all", region: "eu" }, owner(desk));
+  await expect(grant).rejects.toThrow(missing);
+  await bundleEu(desk);
+  expect(await joinString(desk, { region: "eu" })).toMatchObject({ region: "eu" });
+  expect((await desk.service.joinStrings()).list()).toMatchObject([{ region: "eu" }]);
+  expect(await joinString(desk)).toMatchObject({ region: null });
+});
+
+test("a desk that has connected to none of its servers yet shows each as off", async () => {
+  await using made = testService();
+  await bundle(made);
+  await bundleEu(made);
+  const { desk } = await callOperation(made.service, showNats, {}, owner(made));
+  expect(desk).toMatchObject({ state: "off", urls: ["tls://nats.example:4222"] });
+  expect(desk?.regions).toMatchObject([{ region: "eu", state: "off", urls: ["tls://eu.example:4222"] }]);
+  expect(desk?.regions[0]?.id).not.toBe(desk?.id);
+});
