@@ -2,10 +2,10 @@
  * `nats-desk.ts URL`: a desk that asks hosts over a NATS server, all of them, five times. The ids of the hosts are a JSON list on
  * standard input, the credentials of the desk in the environment. Says how many answered, how many are not connected, and how long
  * each time took. Then the same in a bare loop on the same client library, which publishes a finished message to each host and counts
- * what comes back.
+ * what comes back. With several URLs, commas between, each is the server of a region, and has every nth host.
  */
 import { deadlineIn, RemoteError } from "../../src/client/carrier";
-import { createNatsDesk } from "../../src/desk/nats/desk";
+import { createNatsDesk, type NatsDesk } from "../../src/desk/nats/desk";
 import { silentLog } from "../../src/lib/log";
 import { runPool } from "../../src/lib/pool";
 import { connectNats } from "../../src/wire/nats/connect";
@@ -21,11 +21,15 @@ const SLOTS = 2_000;
 const [url = ""] = process.argv.slice(2);
 const ids: readonly string[] = await Bun.stdin.json();
 const user = { seed: process.env.DESK_NATS_SEED ?? "", jwt: process.env.DESK_NATS_JWT ?? "" };
-const login = { server: { urls: [url] }, ...user };
-const desk = createNatsDesk({
-  ...{ id: nkey(user.seed).id, login, key: identityOf("desk", 0), log: silentLog },
-  hostId: (host) => host,
-});
+const logins = url.split(",").map((one) => ({ server: { urls: [one] }, ...user }));
+const desks = logins.map((login) =>
+  createNatsDesk({
+    ...{ id: nkey(user.seed).id, login, key: identityOf("desk", 0), log: silentLog },
+    hostId: (host) => host,
+  }),
+);
+/** The hosts, and the desk at the server of each. */
+const hosts = ids.map((id, nth) => ({ id, desk: desks[nth % desks.length] as NatsDesk }));
 
 /** How long something takes, in milliseconds, and how much processor time of this process. */
 interface Took {
@@ -46,7 +50,7 @@ for (let round = 0; round < ROUNDS; round++) {
   const took = stopwatch();
   const limits = { deadline: deadlineIn(60_000), maxBytes: 65_536 };
   let answered = 0;
-  await runPool(ids, { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY }, async (id) => {
+  await runPool(hosts, { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY }, async ({ id, desk }) => {
     try {
       using carrier = await desk.via(`nats:${id}`, undefined, null);
       await carrier.ask({ method: "GET", path: "/sessions" }, limits);
@@ -57,11 +61,11 @@ for (let round = 0; round < ROUNDS; round++) {
   });
   rounds.push({ answered, unreachable: ids.length - answered, ...took() });
 }
-await desk.stop();
+await Promise.all(desks.map((desk) => desk.stop()));
 
 /** What anybody would write first. @returns what it takes until something has come back from each host, for each round. */
 async function bareLoop(): Promise<Took[]> {
-  const connection = await connectNats(login);
+  const connections = await Promise.all(logins.map((login) => connectNats(login)));
   const inbox = inboxOf(nkey(user.seed).id);
   const message = Promise.withResolvers<Uint8Array>();
   const outbox = new Outbox({ session: NO_SESSION, publish: message.resolve });
@@ -69,7 +73,7 @@ async function bareLoop(): Promise<Took[]> {
   outbox.flush();
   const bytes = await message.promise;
   let came = () => {};
-  connection.subscribe(`${inbox}.*`, { callback: () => came() });
+  for (const connection of connections) connection.subscribe(`${inbox}.*`, { callback: () => came() });
   const rounds: Took[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const took = stopwatch();
@@ -78,7 +82,9 @@ async function bareLoop(): Promise<Took[]> {
     let left = ids.length;
     const send = () => {
       for (let nth = 0; nth < SLOTS && sent < ids.length; nth++, sent++)
-        connection.publish(subjectsOf(ids[sent] ?? "").ask, bytes, { reply: `${inbox}.${sent}` });
+        connections[sent % connections.length]?.publish(subjectsOf(ids[sent] ?? "").ask, bytes, {
+          reply: `${inbox}.${sent}`,
+        });
     };
     came = () => {
       if (--left === 0) resolve();

@@ -1,7 +1,8 @@
 /**
  * `plan.ts FOLDER HOSTS URL SEED DEAD`: a plan as the server of a desk runs it, for simulated hosts to which one WebSocket at `URL` leads
  * (`sim.ts --carrier all`), but for the share of them that is not linked. Then the same in a bare loop, which signs a job for each host,
- * sends it and writes down how it ended. Says what came of both. With the URL of a NATS server, over that (`sim.ts --carrier nats`).
+ * sends it and writes down how it ended. Says what came of both. With the URL of a NATS server, over that (`sim.ts --carrier nats`);
+ * with several, commas between, each is the server of a region, and has every nth host.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
@@ -22,9 +23,8 @@ const key = openSigningKey(join(folder, "desk_key"));
 /** What leads to the hosts, and how one of them is asked in the bare loop. */
 interface Way {
   readonly via: Via;
-  /** What stands before the id of a host in its address. */
   readonly scheme: "link" | "nats";
-  idOf(nth: number): string;
+  addressOf(nth: number): string;
   ask(nth: number, request: Request): Promise<unknown>;
 }
 
@@ -67,29 +67,40 @@ async function overSocket(): Promise<Way> {
     };
     return carrier;
   };
-  return { via, scheme: "link", idOf: labelOf, ask };
+  return { via, scheme: "link", addressOf: (nth) => `link:${labelOf(nth)}`, ask };
 }
 
-/** The connection of a desk to a NATS server. */
+/** The connections of a desk to NATS servers. */
 async function overNats(): Promise<Way> {
-  const [{ createNatsDesk }, { nkey }] = await Promise.all([
+  const [{ createNatsDesk }, { nkey }, { FIRST, natsAddress, natsPlaceOf }] = await Promise.all([
     import("../../src/desk/nats/desk"),
     import("../../src/wire/nats/nkeys"),
+    import("../../src/wire/nats/region"),
   ]);
   const user = { seed: process.env.DESK_NATS_SEED ?? "", jwt: process.env.DESK_NATS_JWT ?? "" };
-  const login = { server: { urls: [url] }, ...user };
-  const { via } = createNatsDesk({
-    id: nkey(user.seed).id,
-    login,
-    key,
-    hostId: (host) => host,
-    log: silentLog,
-  });
+  const urls = url.split(",");
+  const regionOf = (nth: number) => (nth % urls.length === 0 ? FIRST : `r${nth % urls.length}`);
+  const desks = new Map(
+    urls.map((one, nth) => [
+      regionOf(nth),
+      createNatsDesk({
+        ...{ region: regionOf(nth), id: nkey(user.seed).id, key, log: silentLog },
+        login: { server: { urls: [one] }, ...user },
+        hostId: (host) => host,
+      }),
+    ]),
+  );
+  const via: Via = async (address, ...asked) => {
+    const desk = desks.get(natsPlaceOf(address)?.region ?? FIRST);
+    if (!desk) throw new Error(`no region of ${address}`);
+    return desk.via(address, ...asked);
+  };
+  const addressOf = (nth: number) => natsAddress(natsIdOf(seed, nth), regionOf(nth));
   const ask: Way["ask"] = async (nth, request) => {
-    using carrier = await via(`nats:${natsIdOf(seed, nth)}`, undefined, null);
+    using carrier = await via(addressOf(nth), undefined, null);
     return await carrier.ask(request, { deadline: deadlineIn(60_000), maxBytes: 65_536 });
   };
-  return { via, scheme: "nats", idOf: (nth) => natsIdOf(seed, nth), ask };
+  return { via, scheme: "nats", addressOf, ask };
 }
 
 const way = await (url.startsWith("nats:") ? overNats() : overSocket());
@@ -97,7 +108,7 @@ const way = await (url.startsWith("nats:") ? overNats() : overSocket());
 /** The hosts as the address book has them. */
 const hosts = Array.from({ length: Number(count) }, (_, nth) => ({
   label: labelOf(nth),
-  base_url: `${way.scheme}:${way.idOf(nth)}`,
+  base_url: way.addressOf(nth),
   tags: [],
   token: undefined,
   member: { ...memberOf(seed, nth), nonce: "" },

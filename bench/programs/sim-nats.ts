@@ -16,23 +16,25 @@ export interface NatsUser {
   readonly seed: string;
   readonly jwt?: string | undefined;
   readonly hosts: ReadonlyMap<string, SimulatedHost>;
+  /** The server that it connects to. */
+  readonly where: Where;
 }
 
 /** Where the server is. */
-interface Where {
+export interface Where {
   readonly hostname: string;
   readonly port: number;
 }
 
 /** Connects all of them until the scope ends. */
-export function connectHosts(users: readonly NatsUser[], where: Where) {
+export function connectHosts(users: readonly NatsUser[]) {
   const sockets: Array<Socket<undefined>> = [];
   const ended = new Map<string, number>();
   let up = 0;
   const waiting = [...users];
   const work = async () => {
     for (let user = waiting.pop(); user; user = waiting.pop()) {
-      const connection = connectOne(user, where);
+      const connection = connectOne(user);
       const lost = (error: unknown) => {
         const reason = String(error);
         ended.set(reason, (ended.get(reason) ?? 0) + 1);
@@ -61,7 +63,7 @@ export function connectHosts(users: readonly NatsUser[], where: Where) {
 
 const SESSION = "5".repeat(16);
 
-function connectOne({ seed, jwt, hosts }: NatsUser, where: Where) {
+function connectOne({ seed, jwt, hosts, where }: NatsUser) {
   const up = Promise.withResolvers<Socket<undefined>>();
   const lost = Promise.withResolvers<never>();
   lost.promise.catch(() => {});
