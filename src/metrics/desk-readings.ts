@@ -1,5 +1,4 @@
 /** Readings of a desk: its hosts, their links and logs, its plans and its standbys. */
-import { FIRST } from "../wire/nats/region";
 import type { Reading } from "./readings";
 
 /** What is read of the desk. */
@@ -12,7 +11,7 @@ export interface DeskSources {
     readonly unknown: number;
     readonly longest_s: number;
   } | null;
-  /** By region, the first server as {@link FIRST}. */
+  /** By region; the first server has no name. */
   natsDesks(): ReadonlyMap<
     string,
     {
@@ -46,7 +45,7 @@ export interface Connection {
 
 /** The label that names the region of a server; the first server of a desk has none. */
 export const regionLabel = (region: string): Readonly<Record<string, string>> =>
-  region === FIRST ? {} : { region };
+  region === "" ? {} : { region };
 
 /** What a desk finds about an audit log: also those of no log, so that an alert ends. */
 const LOG_STATES = ["unknown", "ok", "late", "silent", "shrank", "forked", "key_changed", "restored"];
