@@ -37,7 +37,7 @@ export const nats = check({
     const found = [
       now.host && judge(now.host, server !== null, "host"),
       now.desk && judge(now.desk, true, "desk"),
-      ...(now.desk?.regions ?? []).map((one) => judge(one, true, "desk", Date.now(), one.region)),
+      ...(now.desk?.regions ?? []).map((one) => judge(one, true, "desk", undefined, one.region)),
     ];
     const [first, ...rest] = found.filter((one) => one !== null);
     if (!first) return fine("neither this host nor its hosts are reached over NATS", { nats: false });
