@@ -22,8 +22,20 @@ import {
   startAnnouncing,
 } from "./plan-announcements";
 
-/** How long without a connection a request still waits for the next attempt, in milliseconds; after that, it fails at once. */
+/** How long without a connection requests still wait for one, in milliseconds; after that, they fail at once. */
 const PATIENCE_MS = 10_000;
+
+/**
+ * For so long, after that time, a few wait for the attempt that the first of them has woken, in milliseconds: the server may be back.
+ * A pause that is woken takes a second at most.
+ */
+const WOKEN_MS = 2_000;
+
+/** How many wait for a woken attempt at once. More of them would hold up requests to other servers. */
+const FEW = 64;
+
+/** A URL that says nothing leaves to the next one some of the time for which a request waits, in milliseconds. */
+const NEXT_MS = 4_000;
 
 interface DeskParts {
   /** The region of its server; {@link FIRST} (default) for the first. */
@@ -115,14 +127,18 @@ export function createNatsDesk(given: DeskParts): NatsDesk {
   const keep = () => {
     if (isStopped) throw new Error("svc has stopped using it");
     if (!kept) downSince = performance.now();
-    kept ??= keepConnection({ login: () => login, connected, log, server });
+    kept ??= keepConnection({ login: () => ({ ...login, nextMs: NEXT_MS }), connected, log, server });
     return kept;
+  };
+  const waits = createPatience(() => kept?.state().state === "waiting");
+  /** The attempt goes on without whoever waits no longer: thousands of requests to a server that is off would hold up those to the others. */
+  const late = () => {
+    throw new Error(kept?.state().problem ?? "it does not answer");
   };
   const ready = async (signal: AbortSignal | undefined): Promise<void> => {
     try {
       const next = Promise.try(() => keep().ready());
-      const isLong = downSince !== undefined && performance.now() - downSince > PATIENCE_MS;
-      await deadline(isLong ? refusedFor(kept?.state().problem, next) : next, { signal, aborted });
+      await waits(downSince, (ms) => deadline(next, { ms, late, signal, aborted }));
     } catch (error) {
       if (error instanceof RemoteError && error.fault === "cancelled") throw error;
       throw new RemoteError("unreachable", `no connection to ${server}: ${messageOf(error)}`, false);
@@ -158,14 +174,29 @@ export function createNatsDesk(given: DeskParts): NatsDesk {
 }
 
 /**
- * The attempt goes on, and nobody waits for it: thousands of requests to a server that is off would hold up those to the others.
+ * Lets requests wait for a connection for as long as they may, in milliseconds; `work` gets that.
  *
- * @param problem why the last attempt failed; where none has, the `next` is waited for.
+ * @param isPausing whether no attempt is under way.
  */
-async function refusedFor(problem: string | null | undefined, next: Promise<unknown>): Promise<unknown> {
-  if (typeof problem !== "string") return next;
-  next.catch(() => {});
-  throw new Error(problem);
+function createPatience(isPausing: () => boolean) {
+  let wokenAt = Number.NEGATIVE_INFINITY;
+  let waiting = 0;
+  const patience = (downSince: number | undefined): number => {
+    const now = performance.now();
+    const left = downSince === undefined ? PATIENCE_MS : downSince + PATIENCE_MS - now;
+    if (left >= WOKEN_MS) return left;
+    if (isPausing() && now - wokenAt >= WOKEN_MS) wokenAt = now;
+    return Math.max(0, left, waiting < FEW ? wokenAt + WOKEN_MS - now : 0);
+  };
+  return async (downSince: number | undefined, work: (ms: number) => Promise<unknown>): Promise<void> => {
+    const ms = patience(downSince);
+    if (ms > 0) waiting++;
+    try {
+      await work(ms);
+    } finally {
+      if (ms > 0) waiting--;
+    }
+  };
 }
 
 const aborted = () => {

@@ -26,6 +26,8 @@ export interface Login {
   /** What the server lists the connection as. */
   readonly name?: string;
   readonly timeoutMs?: number;
+  /** The same for each URL but the last one that is tried. */
+  readonly nextMs?: number;
 }
 
 /** How long a connection may take to come up, in milliseconds. */
@@ -250,6 +252,7 @@ export async function connectNats({
   jwt,
   name,
   timeoutMs = READY_MS,
+  nextMs = timeoutMs,
 }: Login): Promise<NatsConnection> {
   Parser.prototype.parse = parseOrEnd;
   setTransportFactory({ factory: () => new Transport(), dnsResolveFn: nodeResolveHost });
@@ -260,13 +263,22 @@ export async function connectNats({
     trust: trustOf(server),
   };
   let last: unknown;
-  for (const { scheme, host, port } of inOrder(server.urls)) {
+  const urls = inOrder(server.urls);
+  let left = urls.length;
+  for (const { scheme, host, port } of urls) {
     const webSocket = scheme === "wss";
     try {
       // Without `tls`, the client would take what a server offers; with it, it takes nothing less.
       const tls = scheme === "tls" ? {} : null;
       const servers = [addressOf(host, port)];
-      const connection = await NatsConnectionImpl.connect({ ...common, servers, tls, webSocket } as Options);
+      const options = {
+        ...common,
+        servers,
+        tls,
+        webSocket,
+        ...(--left > 0 && { timeout: nextMs }),
+      } as Options;
+      const connection = await NatsConnectionImpl.connect(options);
       throughWebSocket = webSocket;
       return connection;
     } catch (error) {
