@@ -1,16 +1,8 @@
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import {
-  allow,
-  follow,
-  reinstate,
-  remove,
-  type Standing,
-  show,
-  showKey,
-  takeOverDesk,
-  unfollow,
-} from "../src/desk/join/standby/operations";
+import { allow, reinstate, remove } from "../src/desk/join/standby/operations/desk";
+import { follow, showKey, takeOverDesk, unfollow } from "../src/desk/join/standby/operations/standby";
+import { type Standing, show } from "../src/desk/join/standby/operations/standing";
 import { printable } from "../src/lib/sanitize";
 import { timeText } from "../src/lib/time-text";
 import { endServer } from "../src/service/stop-server";

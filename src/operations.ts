@@ -19,7 +19,9 @@ import { operations as transfer } from "./desk/fleet/operations/transfer";
 import { eventTypes as joinEvents } from "./desk/join/events";
 import { operations as desk } from "./desk/join/operations";
 import { eventTypes as standbyEvents } from "./desk/join/standby/events";
-import { operations as standby } from "./desk/join/standby/operations";
+import { operations as deskOfStandbys } from "./desk/join/standby/operations/desk";
+import { operations as standby } from "./desk/join/standby/operations/standby";
+import { operations as standing } from "./desk/join/standby/operations/standing";
 import { operations as links } from "./desk/link/operations";
 import { operations as relay } from "./desk/link/relay";
 import { operations as nats } from "./desk/nats/operations/fleet";
@@ -168,6 +170,8 @@ const all = [
   ...sync,
   ...desk,
   ...standby,
+  ...deskOfStandbys,
+  ...standing,
   ...joining,
   ...links,
   ...nats,

@@ -8,7 +8,7 @@ import type { DeskBundle } from "../../desk/join/desk-bundle";
 import type { DeposedUses, Unwritten } from "../../desk/join/standby/deposed";
 import type { Beyond, Fence } from "../../desk/join/standby/fence";
 import type { Follower, FollowerState } from "../../desk/join/standby/follower";
-import type { Standing } from "../../desk/join/standby/operations";
+import type { Standing } from "../../desk/join/standby/operations/standing";
 import type { Standbys } from "../../desk/join/standby/standbys";
 import type { TakeOverUses } from "../../desk/join/standby/take-over";
 import type { Heard, Telling } from "../../desk/join/standby/telling";
@@ -116,7 +116,7 @@ export function standbyFeatures(shared: ServiceParts): StandbyFeatures & Standby
     async standbyNow() {
       const isKnown = [files.standbys, files.following, files.takenOver].some((file) => existsSync(file));
       if (!isKnown && !fence?.beyond()) return null;
-      const { show, standingOf } = await import("../../desk/join/standby/operations");
+      const { show, standingOf } = await import("../../desk/join/standby/operations/standing");
       if (!phase.isClaimed) {
         const { askServer } = await import("../../client/owner");
         const asked = await askServer(configDir, show, {}).catch(() => undefined);

@@ -2,7 +2,8 @@
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import type { Operation } from "../../../src/core/operation";
-import { allow, follow, showKey } from "../../../src/desk/join/standby/operations";
+import { allow } from "../../../src/desk/join/standby/operations/desk";
+import { follow, showKey } from "../../../src/desk/join/standby/operations/standby";
 import type { Service } from "../../../src/service/service";
 
 export interface Machine {

@@ -14,17 +14,9 @@ import {
   takenOverBy,
   writeTakenOver,
 } from "../../../src/desk/join/standby/office";
-import {
-  allow,
-  follow,
-  operations,
-  reinstate,
-  remove,
-  show,
-  showKey,
-  takeOverDesk,
-  unfollow,
-} from "../../../src/desk/join/standby/operations";
+import { allow, operations, reinstate, remove } from "../../../src/desk/join/standby/operations/desk";
+import { follow, showKey, takeOverDesk, unfollow } from "../../../src/desk/join/standby/operations/standby";
+import { show } from "../../../src/desk/join/standby/operations/standing";
 import { openSnapshot, openStandbyKey } from "../../../src/desk/join/standby/snapshot";
 import { takeOver } from "../../../src/desk/join/standby/take-over";
 import { createFolderFiles } from "../../../src/lib/folder-files";
