@@ -68,6 +68,9 @@ export function createDue({ ended, log }: DueParts, runs: JobRuns) {
     if (former === undefined) return undefined;
     const next = await nextRun(job, now, former).catch(() => null);
     if (next !== former) return undefined;
+    // The run before that one was missed, as where the host slept: it is made up for.
+    if (job.repeat && job.if_missed === "once" && (await nextRun(job, timeOf(job), former)) === former)
+      return undefined;
     log.warn(`job ${job.job_id} is due at ${job.former_run_at} again: the clock was wrong meanwhile`);
     return scheduled({ ...job, enabled: true }, former);
   };

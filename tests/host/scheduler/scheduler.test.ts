@@ -213,6 +213,19 @@ describe("runs that were missed while nobody looked", () => {
   });
 });
 
+test("a run that is missed after the clock was set back is made up for by `once`", async () => {
+  using host = testScheduler({ start: "2026-06-01T04:00:00Z" });
+  await host.scheduler.add(job({ cron_expression: "0 3 * * *", time_zone: "UTC", if_missed: "once" }));
+  await host.scheduler.start();
+  host.time.set("2026-06-01T02:00:00Z");
+  await host.scheduler.refresh();
+  host.time.set("2026-06-01T04:00:00Z");
+  await host.scheduler.refresh();
+  expect(host.times()).toEqual(["2026-06-01T04:00:00.000Z"]);
+  await host.time.until("2026-06-02T03:00:00Z");
+  expect(host.times()).toEqual(["2026-06-01T04:00:00.000Z", "2026-06-02T03:00:00.000Z"]);
+});
+
 describe("a job that runs once, at a time that is yet to come once the clock is right", () => {
   const tomorrow = (settings = {}) => job({ interval_seconds: 86_400, repeat: false, ...settings });
   const AT = "2026-06-02T00:00:00.000Z";
