@@ -519,6 +519,23 @@ test("a machine that is not the desk says to no stranger which one is", async ()
   expect(said).toBe("this machine is not the desk now: `svc standby show` there says which one is");
 });
 
+test("a standby that follows with another string asks at once, however often the one before was refused", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  await call(desk, remove, { name: "second" });
+  const clock = { ms: 0 };
+  const uses = { ...(await next.service.takeOverUses()), log: silentLog, now: () => clock.ms };
+  const follower = createFollower(uses);
+  for (; clock.ms < 400_000; clock.ms += 5_000) await follower.look();
+  expect(follower.state().fault).not.toBeNull();
+  expect(follower.look()).toBeUndefined();
+  await followed(desk, next);
+  await follower.look();
+  await follower.stop();
+  expect(follower.state().fault).toBeNull();
+});
+
 test("a desk that refuses its standby is asked less and less often, and at least every five minutes", async () => {
   await using desk = await deskWithPlan();
   await using next = testService();

@@ -59,6 +59,8 @@ export function createFollower(uses: FollowerUses): Follower {
   const began = performance.now();
   let due = 0;
   let refusals = 0;
+  /** With which string the desk was asked last. */
+  let asked: string | undefined;
   let asking: Promise<void> | undefined;
   let answered: number | undefined;
   let fault: string | null = null;
@@ -111,9 +113,12 @@ export function createFollower(uses: FollowerUses): Follower {
 
   return {
     look() {
-      if (asking || now() < due || ending.signal.aborted) return undefined;
+      if (asking || ending.signal.aborted) return undefined;
       const following = followingNow(files);
       if (!following) return undefined;
+      // Another string owes nothing to how the one before was refused.
+      if (following.id !== asked) [asked, due, refusals] = [following.id, 0, 0];
+      if (now() < due) return undefined;
       asking = work(following).finally(() => {
         asking = undefined;
       });
