@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
+import { streamOut } from "../src/cli/output";
 import { print, subcommand } from "../src/cli/subcommand";
 import { stderrLog } from "../src/lib/log";
 import { terminated } from "../src/lib/signals";
@@ -13,6 +14,8 @@ export default subcommand({
       import("../src/service/demo"),
       import("../src/service/open-dashboard"),
     ]);
+    // A reader that is slow holds up neither Ctrl-C nor the end of the servers.
+    streamOut();
     const over = new AbortController();
     const asked = terminated().then(() => over.abort());
     const demo = await startDemo({ log: stderrLog(), signal: over.signal }).catch((error) => {

@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { showDraft } from "../src/cli/draft";
+import { streamOut } from "../src/cli/output";
 import { type Group, subcommand, withService } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
@@ -18,6 +19,8 @@ const own = subcommand({
     const { write, approve, on, toolsets, tools, exclude_tools: exclude, ...rate } = v.parse(MCP, given);
     if (approve && !write)
       throw badInput("approve: expected with write: without it there is nothing to allow");
+    // The library writes to it: what the reader has not taken yet is waited for at the end.
+    streamOut();
     return withService(globals, async (service) => {
       const { changes_per_minute: minute, changes_per_hour: hour } = rate;
       const agents = await service.agentsOverStdio({ approve, on, rate: { minute, hour } });
