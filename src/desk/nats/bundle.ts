@@ -22,11 +22,12 @@ const OTHER_FILES = 1_024;
 
 const CONTAINER_FOLDER = "/etc/svc-nats";
 
-/** The files, as text. Nothing in `settings` can add a line to any of them. */
+/** The files, as text. Nothing in `settings` can add a line to any of them. @param region null for the first server. */
 export function renderBundle(
   settings: Settings,
   tokens: ServerTokens,
   own: { readonly cert: string; readonly key: string } | null,
+  region: string | null,
 ): BundleFile[] {
   const { operator, port, websocket_port, max_connections, tls, urls, version = IMAGE_VERSION } = settings;
   const ports = [port, ...(websocket_port === null ? [] : [websocket_port])];
@@ -34,6 +35,8 @@ export function renderBundle(
   const [system = ["", ""], fleet = ["", ""]] = Object.entries(tokens.accounts);
   const certificate = { cert: tls?.cert ?? "./cert.pem", key: tls?.key ?? "./key.pem" };
   const local = settings.isLocal ? ["# Only this machine reaches it.", 'host: "127.0.0.1"'] : [];
+  // Without it, the command is one for the first server.
+  const ofRegion = region === null ? "" : ` --region ${region}`;
   const files = [...new Set(tls ? [tls.cert, tls.key] : [])];
   const inFolder = ["nats-server.conf", ...(own ? ["cert.pem", "key.pem"] : [])];
   const values = {
@@ -59,6 +62,7 @@ export function renderBundle(
       ...files.map((path) => mount(path, path)),
     ],
     underline: "=".repeat(12 + operator.length),
+    region: ofRegion,
     urls: urls.map((url) => `  ${url}`),
     url: urls[0] ?? "",
     open_ports: ports.map((one) => `${one} tcp`).join(", "),
@@ -66,7 +70,8 @@ export function renderBundle(
     names: inFolder.join(" "),
     tls: own
       ? `The certificate is the bundle's own. Hosts and desks know the server by its key, whatever the date: keep key.pem
-private. To renew the certificate, run \`svc nats\` again with --force; the key stays.`
+private. To renew the certificate, run \`svc nats …${ofRegion} --force\`
+with the settings of this bundle; the key stays.`
       : `The server reads ${certificate.cert} and
 ${certificate.key} at its start, as the user nats (in the container: 65534:65534): make
 both readable for it, and reload it when the certificate is renewed.`,

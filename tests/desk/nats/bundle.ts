@@ -22,11 +22,19 @@ export const given = (changes: Partial<GivenSettings> = {}): GivenSettings => ({
 });
 
 /** The files. */
-export function render(changes: Partial<GivenSettings> = {}, keys: Operator = newOperator(makeKey())) {
+export function render(
+  changes: Partial<GivenSettings> = {},
+  keys: Operator = newOperator(makeKey()),
+  region: string | null = null,
+) {
   const settings = checkSettings(given(changes));
   const cert = makeCertificate(parseKey(keys.tls_key), settings.operator, settings.hosts, new Date());
   const own = settings.tls ? null : { cert, key: keys.tls_key };
-  return { settings, cert, files: renderBundle(settings, serverTokens(settings.operator, keys), own) };
+  return {
+    settings,
+    cert,
+    files: renderBundle(settings, serverTokens(settings.operator, keys), own, region),
+  };
 }
 
 /** Texts by name. */

@@ -45,6 +45,33 @@ test("the first server has no region, and its files are those of a desk with one
   ]);
 });
 
+test("the commands in the bundle of a region are for that region, and those of the first server for none", async () => {
+  await using made = testService();
+  const commandsOf = async (making: ReturnType<typeof bundle>) => {
+    const readme = (await making).files.find(({ name }) => name === "README.txt")?.text ?? "";
+    return [...readme.matchAll(/svc nats (desk NAME FILE|…)( --region \S+)?/g)].map(
+      ([, , region = ""]) => region,
+    );
+  };
+  expect(await commandsOf(bundle(made))).toEqual(["", "", ""]);
+  expect(await commandsOf(bundleEu(made))).toEqual(Array(3).fill(" --region eu"));
+});
+
+test("a server that has another region is not written over: the region was forgotten or mistyped", async () => {
+  await using made = testService();
+  await bundle(made);
+  await bundleEu(made);
+  const before = kept(made);
+  await expect(bundleEu(made, { region: undefined })).rejects.toThrow(
+    "tls://eu.example:4222 is that of the region eu: give --region eu",
+  );
+  await expect(bundleEu(made, { region: "ue" })).rejects.toThrow("is that of the region eu");
+  await expect(bundle(made, { region: "eu" })).rejects.toThrow(
+    "is that of the first server: leave out --region",
+  );
+  expect(kept(made)).toEqual(before);
+});
+
 test("the server of a region obeys keys of its own, and the desk is somebody else there", async () => {
   await using made = testService();
   await bundle(made);

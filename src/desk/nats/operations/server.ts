@@ -92,6 +92,7 @@ export const makeNatsBundle = operation({
       if (region !== FIRST && !all.has(FIRST)) throw conflict(parts.NO_FIRST);
       const known = new_keys ? undefined : all.get(region);
       const whole = parts.readDeskPart(files.nats);
+      requireOwnUrls(settings.urls, region, [...all, ...(whole ? parts.partsOf(whole) : [])]);
       const part = whole && parts.partsOf(whole).get(region);
       const before = known ?? operators.newOperator(certificates.makeKey());
       if (part && part.account !== before.account && !new_keys) {
@@ -121,7 +122,7 @@ export const makeNatsBundle = operation({
       const tokens = operators.serverTokens(settings.operator, added.keys);
       const own = settings.tls ? null : { cert, key: added.keys.tls_key };
       return {
-        files: renderBundle(settings, tokens, own),
+        files: renderBundle(settings, tokens, own, region === FIRST ? null : region),
         urls: [...settings.urls],
         pin: pin ?? null,
         new_keys: known === undefined,
@@ -131,6 +132,23 @@ export const makeNatsBundle = operation({
     });
   },
 });
+
+/** @throws `conflict` where a server of another region has one of the `urls`: `--region` was forgotten, or mistyped. */
+function requireOwnUrls(
+  urls: readonly string[],
+  region: string,
+  servers: ReadonlyArray<
+    readonly [string, { readonly server?: { readonly urls: readonly string[] } | undefined }]
+  >,
+): void {
+  for (const [other, { server }] of servers) {
+    const url = urls.find((one) => server?.urls.includes(one));
+    if (other === region || url === undefined) continue;
+    const who = other === FIRST ? "the first server" : `the region ${other}`;
+    const how = other === FIRST ? "leave out --region" : `give --region ${other}`;
+    throw conflict(`${url} is that of ${who}: ${how}`);
+  }
+}
 
 export const addNatsDesk = operation({
   name: "nats.desk",

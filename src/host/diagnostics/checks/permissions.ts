@@ -68,6 +68,8 @@ function* problems(configDir: string, uid: number): Generator<Finding> {
   }
 }
 
+const NEW_NATS_KEYS = "svc nats --new-keys, for each region too (--region), and let the hosts join again";
+
 /** The private files of `configDir`. `leaked`: what else to do when others could read one. */
 function privateFiles(configDir: string): Array<{ name: string; path: string; leaked?: string[] }> {
   const files = configFiles(configDir);
@@ -124,11 +126,11 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
       path: files.natsKey,
       leaked: ["svc leave, svc config set-aside nats_key, and join again; on the desk: svc nats --revoke"],
     },
-    { name: "nats.json", path: files.nats, leaked: ["svc nats --new-keys, and let the hosts join again"] },
+    { name: "nats.json", path: files.nats, leaked: [NEW_NATS_KEYS] },
     {
       name: "nats_operator.json",
       path: files.natsOperator,
-      leaked: ["svc nats --new-keys, and let the hosts join again"],
+      leaked: [NEW_NATS_KEYS],
     },
     { name: "idempotency.db", path: files.idempotency },
     { name: "plans.db", path: files.plans },
