@@ -24,12 +24,15 @@ export default {
     describe: "Write the files that set up a NATS server, and make this desk one of its users",
     extra: {
       output_dir: field(
-        v.optional(path(v.pipe(v.string(), v.maxLength(1_000))), "./nats-bundle"),
-        "Folder for the files",
+        v.optional(path(v.pipe(v.string(), v.maxLength(1_000)))),
+        "Folder for the files (default: ./nats-bundle; of a region: ./nats-bundle-REGION)",
       ),
       force: flag("Overwrite files in a folder that is not empty"),
     },
-    async run({ call, input, extra: { output_dir, force }, globals }) {
+    async run({ call, input, extra, globals }) {
+      // One for each server: --force, which repeats one, is not to write over that of another.
+      const ownFolder = input.region === undefined ? "./nats-bundle" : `./nats-bundle-${input.region}`;
+      const { output_dir = ownFolder, force } = extra;
       checkBundleFolder(output_dir, force);
       const { files, ...made } = await call(input);
       const folder = writeBundle(files, output_dir, force);
@@ -135,16 +138,20 @@ function connectionText(
   return `${who}, ${urls.map((url) => printable(url)).join(" ")}: ${parts.join("; ")}`;
 }
 
-type Bundle = Pick<v.InferInput<typeof makeNatsBundle.output>, "urls" | "pin" | "desk" | "region"> & {
+type Bundle = Pick<
+  v.InferInput<typeof makeNatsBundle.output>,
+  "urls" | "pin" | "desk" | "region" | "new_keys"
+> & {
   readonly folder: string;
   readonly files: readonly string[];
 };
 
-function bundleText({ folder, files, urls, pin, desk, region }: Bundle): string {
+function bundleText({ folder, files, urls, pin, desk, region, new_keys }: Bundle): string {
   const lines = [printable(folder), ...files.map((name) => `  ${name}`), ...urls];
   if (pin !== null) lines.push(`pin   ${pin}`);
   lines.push(`desk  ${desk.name} ${desk.id}`);
-  if (region !== null) lines.push(`region  ${region}`);
+  if (region !== null)
+    lines.push(`region  ${region}${new_keys ? ", new: its server has keys of its own" : ""}`);
   return lines.join("\n");
 }
 

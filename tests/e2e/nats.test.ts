@@ -60,3 +60,12 @@ test("no secret of the operator is on the screen or in the bundle", async () => 
     expect(text).not.toMatch(/\bS[OAU][A-Z2-7]{56}\b|PRIVATE KEY/);
   }
 });
+
+test("the bundle of a region has a folder of its own, and the text says when the region is new", async () => {
+  using svc = installBinary();
+  await svc.run(["nats", "--operator", "lab", "--url", "tls://127.0.0.1:4222"]);
+  const eu = ["nats", "--region", "eu", "--operator", "lab-eu", "--url", "tls://127.0.0.1:4223"];
+  expect((await svc.run(eu)).stdout).toContain("region  eu, new: its server has keys of its own");
+  expect(readdirSync(join(svc.path, "nats-bundle-eu"))).toContain("nats-server.conf");
+  expect((await svc.run([...eu, "--force"])).stdout).toMatch(/^region {2}eu$/m);
+});

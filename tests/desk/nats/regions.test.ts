@@ -7,6 +7,7 @@ import { grantNats } from "../../../src/desk/join/operations";
 import { showNats } from "../../../src/desk/nats/operations/fleet";
 import { addNatsDesk, makeNatsBundle, useNats } from "../../../src/desk/nats/operations/server";
 import { configFiles } from "../../../src/lib/paths";
+import { newNKey } from "../../../src/wire/nats/nkeys";
 import { testService } from "../../support";
 import { joinString, tlsServer } from "../join/support";
 
@@ -70,6 +71,37 @@ test("a server that has another region is not written over: the region was forgo
     "is that of the first server: leave out --region",
   );
   expect(kept(made)).toEqual(before);
+});
+
+test("a host is locked out at the server that it is at, and at no other by mistake", async () => {
+  await using made = testService();
+  await bundle(made);
+  await bundleEu(made);
+  const key = newNKey("U").id;
+  const member = { host_id: "1".repeat(32), host_key: "k", nonce: "n", nats_key: key };
+  const book = await made.service.addressBook();
+  await book.add({ label: "h", base_url: `nats:eu/${key}`, tags: [], member });
+  for (const user of [key, `eu/${key}`]) {
+    await expect(bundle(made, { revoke: [user] })).rejects.toMatchObject({
+      code: "conflict",
+      message: `revoke: ${user} is a host at the NATS server of eu: give --region eu, and its settings`,
+    });
+  }
+  expect(kept(made).keys.revoked).toEqual({});
+  await bundleEu(made, { revoke: [`eu/${key}`] });
+  expect(Object.keys(kept(made).keys.regions.eu.revoked)).toEqual([key]);
+});
+
+test("a host of the first server is not locked out at a region, and a key that no host has is taken", async () => {
+  await using made = testService();
+  await bundle(made);
+  await bundleEu(made);
+  const [key, other] = [newNKey("U").id, newNKey("U").id];
+  const member = { host_id: "1".repeat(32), host_key: "k", nonce: "n", nats_key: key };
+  await (await made.service.addressBook()).add({ label: "h", base_url: `nats:${key}`, tags: [], member });
+  await expect(bundleEu(made, { revoke: [key] })).rejects.toThrow("at the NATS server: leave out --region");
+  await bundleEu(made, { revoke: [other] });
+  expect(Object.keys(kept(made).keys.regions.eu.revoked)).toEqual([other]);
 });
 
 test("the server of a region obeys keys of its own, and the desk is somebody else there", async () => {

@@ -11,9 +11,14 @@ import { withLock } from "../../../lib/lock";
 import { configFiles } from "../../../lib/paths";
 import { NAME, PART_FILE } from "../../../wire/nats/desk-part";
 import { FIRST, REGION } from "../../../wire/nats/region";
+import { revokedUsers } from "../revoked-users";
 
 interface Uses {
   readonly configDir: string;
+}
+
+interface BundleUses extends Uses {
+  addressBook(): Promise<{ withNatsKey(key: string): { readonly base_url: string } | undefined }>;
 }
 
 const PORT = whole(1, 65_535);
@@ -56,7 +61,7 @@ export const makeNatsBundle = operation({
     desk: field(v.optional(NAME, "desk"), "Name of this desk"),
     revoke: field(
       v.optional(v.pipe(v.array(TEXT), v.maxLength(1_000)), []),
-      "Desks, by name, and hosts, by public key (U…), that the server refuses from now on",
+      "Desks, by name, and hosts, by public key (U… or REGION/U…), that the server refuses from now on",
     ),
     new_keys: flag("Make new keys: every host and desk needs new credentials then"),
     region: field(
@@ -75,7 +80,7 @@ export const makeNatsBundle = operation({
     /** Null for the first server. */
     region: v.nullable(v.string()),
   }),
-  async run(service: Uses, { desk, revoke: revoked, new_keys, region = FIRST, ...given }) {
+  async run(service: BundleUses, { desk, revoke: users, new_keys, region = FIRST, ...given }) {
     const [settingsOf, operators, { renderBundle }, parts, { spkiPin }, certificates] = await Promise.all([
       import("../settings"),
       import("../operator"),
@@ -85,6 +90,7 @@ export const makeNatsBundle = operation({
       import("../../../trust/certificate"),
     ]);
     const settings = settingsOf.checkSettings(given);
+    const book = users.length > 0 ? await service.addressBook() : undefined;
     const files = configFiles(service.configDir);
     ensurePrivateFolder(service.configDir);
     return withLock(files.adminLock, async () => {
@@ -109,6 +115,11 @@ export const makeNatsBundle = operation({
         ...(settings.ca !== undefined && { ca: settings.ca }),
       };
       const user = part?.account === before.account ? part.desk : undefined;
+      // With one server there is nothing to mistake, and the lock-out does not need the address book.
+      const isOne = all.size < 2 && region === FIRST;
+      const revoked = revokedUsers(users, region, (key) =>
+        isOne ? undefined : book?.withNatsKey(key)?.base_url,
+      );
       const kept = operators.revoke({ ...before, server }, revoked, new Date());
       const added = operators.addDesk(kept, desk, true, server, user && { id: user.id, seed: user.seed });
       if (added.keys.revoked[added.part.desk.id] !== undefined) {
