@@ -68,7 +68,7 @@ const PAGE = v.object({
   sheets: v.array(
     v.object({
       base64: v.string(),
-      blocks: v.array(v.object({ ...BLOCK, until: v.number() })),
+      blocks: v.array(v.object({ ...BLOCK, from: v.number(), until: v.number() })),
     }),
   ),
 });

@@ -8,11 +8,14 @@ import * as v from "valibot";
 import type { Picture } from "../../../src/host/desktop/backend";
 import { decodePng } from "../../../src/host/desktop/images/decode";
 import { boxesOf } from "../../../src/host/desktop/text/blocks";
+import { enlarged } from "../../../src/host/desktop/text/clean";
 import { findPattern, findText, nearestText } from "../../../src/host/desktop/text/find";
+import { groundsOf } from "../../../src/host/desktop/text/ground";
 import { addLanguage, faultOf, listLanguages, removeLanguage } from "../../../src/host/desktop/text/language";
 import { type Page, type PageOptions, pageOf } from "../../../src/host/desktop/text/page";
 import { createPattern } from "../../../src/host/desktop/text/pattern";
 import { createReader } from "../../../src/host/desktop/text/reader";
+import { coreFile } from "../../../src/host/desktop/text/wasm-core";
 import { focusByTitle } from "../../../src/host/desktop/windows";
 import { silentLog } from "../../../src/lib/log";
 import { Requester } from "../../../src/lib/slots";
@@ -349,6 +352,107 @@ describe("a page that was read before:", () => {
     await read(picture, "osd").catch(() => {});
     expect(pages[1]?.sheets.length).toBeGreaterThan(0);
   });
+});
+
+/** How far apart the lines of a {@link textBlock} begin, and its left and upper edge, in pixels. */
+const [PITCH, EDGE] = [13, 20];
+
+/** A picture of a block of text: what stands for letters, in lines with three white rows between them. */
+function textBlock(lines: number): Picture {
+  const [width, height] = [2 * EDGE + 30 * 12, 2 * EDGE + lines * PITCH];
+  const pixels = new Uint8Array(width * height * 4).fill(255);
+  for (let row = 0; row < lines * PITCH; row++) {
+    if (row % PITCH >= 10) continue;
+    for (let letter = 0; letter < 30; letter++) {
+      const from = ((EDGE + row) * width + EDGE + letter * 12) * 4;
+      pixels.fill(0, from, from + 16);
+    }
+  }
+  return { width, height, pixels, redAt: 0 };
+}
+
+/** Where there are lines on a sheet: the first row of each and the one after the last, and the first column. */
+function linesOn(base64: string) {
+  const bytes = Buffer.from(base64, "base64");
+  const [header = "", columns] = /^P5\n(\d+) \d+\n255\n/.exec(bytes.toString("latin1", 0, 32)) ?? [];
+  const width = Number(columns);
+  const found: Array<{ top: number; until: number; left: number }> = [];
+  for (let at = header.length, row = 0; at < bytes.length; at += width, row++) {
+    const left = bytes.subarray(at, at + width).findIndex((level) => level < 128);
+    if (left < 0) continue;
+    const last = found.at(-1);
+    if (last?.until === row) last.until = row + 1;
+    else found.push({ top: row, until: row + 1, left });
+  }
+  return found;
+}
+
+describe("a block that is larger than a sheet:", () => {
+  test("it is on as many sheets as are read at the same time, with about as many whole lines on each", () => {
+    const picture = textBlock(60);
+    const { blocks, sheets } = pageOf(picture, 1, { known: [], sheets: 2 });
+    expect(sheets.map((sheet) => sheet.blocks.map(({ key }) => key))).toEqual(
+      [blocks, blocks].map((both) => both.map(({ key }) => key)),
+    );
+    const lines = sheets.map(({ base64 }) => linesOn(base64));
+    expect(lines.flat().map(({ top, until }) => until - top)).toEqual(Array.from({ length: 60 }, () => 30));
+    for (const some of lines) expect(some.length).toBeWithin(27, 34);
+    expect(pageOf(picture, 1, { known: [], sheets: 1 }).sheets).toHaveLength(1);
+  });
+
+  test("its lines are where they are on the page, and it is not read again", async () => {
+    using folder = temporaryFolder();
+    writeFileSync(coreFile(folder.path), "");
+    let sheets = 0;
+    const wasm = {
+      name: "a stand-in",
+      pids: () => [],
+      async stop() {},
+      async read(base64: string) {
+        sheets++;
+        return linesOn(base64).map(({ top, until, left }, nth) => ({
+          ...{ line: `${nth}`, text: "word", confidence: 90 },
+          ...{ x: left, y: top, width: 90, height: until - top },
+        }));
+      },
+    };
+    const reader = createReader({ folder: folder.path, log: silentLog, program: () => null, wasm });
+    const take = async ({ known }: PageOptions) => pageOf(textBlock(60), 1, { known, sheets: 2 });
+    const read = await reader.read(take, "eng", forever);
+    const places = read.map((words) => words.map(({ x, y, width, height }) => [x, y, width, height]));
+    expect(places).toEqual(Array.from({ length: 60 }, (_, nth) => [[EDGE, EDGE + nth * PITCH, 30, 10]]));
+    expect(await reader.read(take, "eng", forever)).toEqual(read);
+    expect(sheets).toBe(2);
+  });
+});
+
+test("each pixel of an enlarged picture is between those of the original around it", () => {
+  const grey = { width: 2, height: 2, levels: Uint8Array.of(0, 200, 100, 100) };
+  const { width, height, levels } = enlarged(grey, 2);
+  expect([width, height]).toEqual([4, 4]);
+  const rows = Array.from({ length: 4 }, (_, row) => [...levels.subarray(row * 4, row * 4 + 4)]);
+  expect(rows).toEqual([
+    [0, 50, 150, 200],
+    [25, 63, 138, 175],
+    [75, 88, 113, 125],
+    [100, 100, 100, 100],
+  ]);
+});
+
+test("the ground of a place is that around it, on a plain screen too", () => {
+  for (const [left, right] of [
+    [0, 255],
+    [255, 0],
+    [40, 200],
+  ] as const) {
+    const levels = Uint8Array.from({ length: 96 * 48 }, (_, at) => (at % 96 < 48 ? left : right));
+    // One pixel that differs does not count.
+    levels[10 * 96 + 10] = 120;
+    const grounds = groundsOf({ width: 96, height: 48, levels });
+    grounds.forEach((ground, square) => {
+      expect(Math.abs(ground - (square % 12 < 6 ? left : right))).toBeLessThanOrEqual(1);
+    });
+  }
 });
 
 test("no block begins between the dot and the rest of a letter, nor between the bars of a sign", () => {

@@ -26,6 +26,10 @@ const LOWEST = 4;
 const NEAR = 0.35;
 /** How often a part is cut: a page is rows of columns of rows of columns. */
 const DEPTH = 4;
+/** How far from where a block should be cut a white row may be, in pixels of the screen: a line of large text. */
+const REACH = 48;
+/** Between two lines of text are so many white rows at least. */
+const BETWEEN = 2;
 
 /** @param unit how many pixels of the page a pixel of a usual screen has. @returns the blocks, from top to bottom. */
 export function boxesOf(page: Grey, unit = 1): Box[] {
@@ -86,6 +90,23 @@ function belongsTo([from, until]: Run, [next, end]: Run, unit: number): boolean 
   const gap = next - until;
   if (gap <= NEAR * Math.max(...heights)) return true;
   return Math.min(...heights) < LOWEST * unit && gap <= 2 * ROWS * unit;
+}
+
+/**
+ * Where a block may be cut into parts that are read by themselves: the most white rows in a row near `row`, which are between two lines
+ * rather than within one.
+ *
+ * @returns these rows; undefined where none are near.
+ */
+export function gapNear(block: Grey, row: number, unit = 1): Run | undefined {
+  const { width, height } = block;
+  const runs = runsOf(inkedRows(block, { left: 0, top: 0, width, height }), BETWEEN * unit);
+  const gaps = runs.slice(1).map(([from], nth): Run => [runs[nth]?.[1] ?? from, from]);
+  const distance = ([from, until]: Run) => Math.abs((from + until) / 2 - row);
+  const [widest] = gaps
+    .filter((gap) => distance(gap) <= REACH * unit)
+    .toSorted((a, b) => b[1] - b[0] - (a[1] - a[0]) || distance(a) - distance(b));
+  return widest;
 }
 
 function inkedRows({ width: wide, levels }: Grey, { left, top, width, height }: Box): Uint8Array {

@@ -10,7 +10,8 @@ import { runProgram } from "../../../lib/run-program";
 import { createSlots, type Requester } from "../../../lib/slots";
 import { type Engine, notRead, type SheetWord, type Word } from "./engine";
 import { dataFile, listLanguages } from "./language";
-import type { Page, PageOptions, Sheet } from "./page";
+import type { Page, PageOptions } from "./page";
+import type { Sheet } from "./sheets";
 import { createTesseract } from "./tesseract";
 import { createWasm, type WasmEngine } from "./wasm";
 import { ADD_CORE, CORE_NAME, hasCore } from "./wasm-core";
@@ -102,7 +103,9 @@ export function createReader(options: ReaderOptions): Reader {
         page.sheets.length === 0
           ? []
           : await slots.run(requester, () => readTogether(page.sheets, readSheet, requester.signal));
-      for (const [key, lines] of sheets.flatMap((one) => [...one])) known.set(key, lines);
+      for (const [key, lines] of sheets.flatMap((one) => [...one])) {
+        known.set(key, [...(known.get(key) ?? []), ...lines]);
+      }
       for (const { key } of page.blocks) remember(key, known.get(key) ?? []);
       return placed(page, known);
     },
@@ -184,12 +187,12 @@ function dataOf(folder: string, language: string): string {
   return existsSync(file) ? `${language}:${statSync(file).mtimeMs}` : language;
 }
 
-/** The lines of each block of a sheet, by its key. */
+/** The lines on a sheet of each block, by its key. */
 function linesOf(words: readonly SheetWord[], { blocks }: Sheet): Map<string, Lines> {
   const found = new Map<string, Map<string, Word[]>>(blocks.map(({ key }) => [key, new Map()]));
   for (const { line: name, ...word } of words) {
     const middle = word.y + word.height / 2;
-    const block = blocks.find(({ top, until }) => middle >= top && middle < until);
+    const block = blocks.find(({ from, until }) => middle >= from && middle < until);
     if (!block) continue;
     const lines = found.get(block.key);
     const line = lines?.get(name) ?? [];
