@@ -88,26 +88,52 @@ function createLetters(grey: Grey): (pixel: number) => boolean {
 /** `times` as wide and high: each new pixel is between those of the original around it. */
 export function enlarged(grey: Grey, times: number): Grey {
   if (times === 1) return grey;
-  const { width, height, levels } = grey;
-  const [wide, high] = [width * times, height * times];
+  const [wide, high] = [grey.width * times, grey.height * times];
   const result = new Uint8Array(wide * high);
-  const columns = Array.from({ length: wide }, (_, x) => between(x, times, width));
-  for (let y = 0; y < high; y++) {
-    const [above, below, down] = between(y, times, height);
-    for (let x = 0; x < wide; x++) {
-      const [left, right, across] = columns[x] as readonly [number, number, number];
-      const at = (row: number, column: number) => levels[row * width + column] as number;
-      const upper = at(above, left) * (1 - across) + at(above, right) * across;
-      const lower = at(below, left) * (1 - across) + at(below, right) * across;
-      result[y * wide + x] = Math.round(upper * (1 - down) + lower * down);
+  const widened = createWidened(grey, times);
+  const rows = between(times, grey.height);
+  for (let y = 0, to = 0; y < high; y++) {
+    const down = rows.shares[y] as number;
+    const upper = widened(rows.first[y] as number);
+    const lower = widened(rows.second[y] as number);
+    for (let x = 0; x < wide; x++, to++) {
+      result[to] = (upper[x] as number) * (1 - down) + (lower[x] as number) * down + 0.5;
     }
   }
   return { width: wide, height: high, levels: result };
 }
 
-/** The two pixels around a place of the enlarged picture, and the share of the second. */
-function between(place: number, times: number, length: number): readonly [number, number, number] {
-  const exact = Math.min(length - 1, Math.max(0, (place + 0.5) / times - 0.5));
-  const first = Math.floor(exact);
-  return [first, Math.min(length - 1, first + 1), exact - first];
+/** @returns a row of `grey` made `times` as wide. It is good until the one after the next: each is needed for several rows in turn. */
+function createWidened({ width, levels }: Grey, times: number): (row: number) => Float64Array {
+  const wide = width * times;
+  const columns = between(times, width);
+  const kept = [new Float64Array(wide), new Float64Array(wide)] as const;
+  const rows = [-1, -1];
+  return (row) => {
+    const nth = row % 2 === 0 ? 0 : 1;
+    const widened = kept[nth];
+    if (rows[nth] === row) return widened;
+    rows[nth] = row;
+    for (let x = 0, start = row * width; x < wide; x++) {
+      const across = columns.shares[x] as number;
+      const left = levels[start + (columns.first[x] as number)] as number;
+      const right = levels[start + (columns.second[x] as number)] as number;
+      widened[x] = left * (1 - across) + right * across;
+    }
+    return widened;
+  };
+}
+
+/** Of each place of an enlarged row or column, the two pixels around it, and the share of the second. */
+function between(times: number, length: number) {
+  const [first, second] = [new Int32Array(length * times), new Int32Array(length * times)];
+  const shares = new Float64Array(length * times);
+  for (let place = 0; place < shares.length; place++) {
+    const exact = Math.min(length - 1, Math.max(0, (place + 0.5) / times - 0.5));
+    const before = Math.floor(exact);
+    first[place] = before;
+    second[place] = Math.min(length - 1, before + 1);
+    shares[place] = exact - before;
+  }
+  return { first, second, shares };
 }

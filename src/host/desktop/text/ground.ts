@@ -11,10 +11,14 @@ const BLOCK = 8;
 /** A letter is darker or lighter than the page by more levels. */
 const APART = 40;
 const LEVELS = 256;
+/** In place of the only level of a square: there are several, or none was seen yet. */
+const [SEVERAL, NONE] = [-1, -2];
 
 /** How often each level is in each cell of a grid. */
 interface Counts extends Record<"wide" | "high", number> {
   readonly counts: Uint32Array;
+  /** The level of a cell that has no other, as most of a screen; below 0 for one that may have several. */
+  readonly plain: Int16Array;
 }
 
 /** @returns the level of the background of each square, in rows of `width / SQUARE`, rounded up. */
@@ -57,6 +61,7 @@ function withoutLetters(
       for (const one of ink.pixels) {
         const at = squareOf(one) * LEVELS + (levels[one] as number);
         squares.counts[at] = (squares.counts[at] as number) - 1;
+        squares.plain[squareOf(one)] = SEVERAL;
       }
     }
   }
@@ -78,14 +83,19 @@ function withoutLetters(
 function countsOf({ width, height, levels }: Grey): Counts {
   const [wide, high] = [Math.ceil(width / SQUARE), Math.ceil(height / SQUARE)];
   const counts = new Uint32Array(wide * high * LEVELS);
+  const plain = new Int16Array(wide * high).fill(NONE);
   for (let y = 0, pixel = 0; y < height; y++) {
     const row = Math.floor(y / SQUARE) * wide;
     for (let x = 0; x < width; x++, pixel++) {
-      const at = (row + Math.floor(x / SQUARE)) * LEVELS + (levels[pixel] as number);
+      const level = levels[pixel] as number;
+      const square = row + Math.floor(x / SQUARE);
+      const at = square * LEVELS + level;
       counts[at] = (counts[at] as number) + 1;
+      if (plain[square] === NONE) plain[square] = level;
+      else if (plain[square] !== level) plain[square] = SEVERAL;
     }
   }
-  return { wide, high, counts };
+  return { wide, high, counts, plain };
 }
 
 /** The counts of `BLOCK` times `BLOCK` squares together. */
@@ -100,7 +110,7 @@ function blocksOf(squares: Counts): Counts {
       counts[at] = (counts[at] as number) + (squares.counts[square * LEVELS + level] as number);
     }
   }
-  return { wide, high, counts };
+  return { wide, high, counts, plain: new Int16Array(wide * high).fill(SEVERAL) };
 }
 
 /** The commonest level of each cell. */
@@ -108,11 +118,20 @@ const around = (counts: Counts): number[] =>
   Array.from({ length: counts.wide * counts.high }, (_, cell) => commonest(counts, cell) ?? 0);
 
 /** The level, with those next to it, that is the most frequent one in a cell and the eight around it; undefined where none is. */
-function commonest({ wide, high, counts }: Counts, cell: number): number | undefined {
+function commonest({ wide, high, counts, plain }: Counts, cell: number): number | undefined {
   const [row, column] = [Math.floor(cell / wide), cell % wide];
+  const [top, bottom] = [Math.max(0, row - 1), Math.min(high - 1, row + 1)];
+  const [left, right] = [Math.max(0, column - 1), Math.min(wide - 1, column + 1)];
+  const only = plain[cell] as number;
+  let isPlain = only >= 0;
+  for (let y = top; y <= bottom && isPlain; y++) {
+    for (let x = left; x <= right; x++) isPlain &&= plain[y * wide + x] === only;
+  }
+  // The first of the three levels that have it next to them.
+  if (isPlain) return Math.max(0, only - 1);
   const total = new Uint32Array(LEVELS + 2);
-  for (let y = Math.max(0, row - 1); y <= Math.min(high - 1, row + 1); y++) {
-    for (let x = Math.max(0, column - 1); x <= Math.min(wide - 1, column + 1); x++) {
+  for (let y = top; y <= bottom; y++) {
+    for (let x = left; x <= right; x++) {
       const start = (y * wide + x) * LEVELS;
       for (let level = 0; level < LEVELS; level++) {
         total[level + 1] = (total[level + 1] as number) + (counts[start + level] as number);
