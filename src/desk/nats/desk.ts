@@ -106,12 +106,7 @@ export function createNatsDesk(given: DeskParts): NatsDesk {
       follow("svc.v1.up.*.hello", (message) => presence.hello(senderOf(message), message.string()));
       follow("svc.v1.up.*.bye", (message) => presence.bye(senderOf(message)));
     }
-    const announced = plans && { id, key, ...plans };
-    if (announced) {
-      const hearing = createHearing(announced);
-      follow("svc.v1.desk.*.plans", (message) => hearing.take(senderOf(message), message.data));
-      announcing = startAnnouncing(announced, publish);
-    }
+    if (plans) announcing = exchangePlans({ id, key, ...plans }, guard, () => presence?.passed());
     downSince = undefined;
     return () => {
       downSince = performance.now();
@@ -171,6 +166,20 @@ export function createNatsDesk(given: DeskParts): NatsDesk {
       await kept?.stop();
     },
   };
+}
+
+/** Announces the plans of this desk, and hears those of others. @param passed is called with each, also its own: the server passes on what it gets. */
+function exchangePlans(
+  parts: AnnouncementParts,
+  { follow, publish }: GuardedConnection,
+  passed: () => void,
+): PlanAnnouncer {
+  const hearing = createHearing(parts);
+  follow("svc.v1.desk.*.plans", (message) => {
+    passed();
+    hearing.take(senderOf(message), message.data);
+  });
+  return startAnnouncing(parts, publish);
 }
 
 /**

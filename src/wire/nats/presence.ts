@@ -15,7 +15,10 @@ export const HELLO_MS = 120_000;
 const SILENT_MS = 330_000;
 const LOOK_MS = 10_000;
 
-/** How long after a connection has come up each host that is there has said so, in milliseconds: the longest pause of `kept-connection.ts`. */
+/**
+ * How long after a connection has come up each host that is there has said so, in milliseconds: the longest pause of `kept-connection.ts`.
+ * For so long a server may pass nothing on: a desk hears there what it announces of its plans itself, every 20 seconds.
+ */
 const ALL_HEARD_MS = 60_000;
 
 /** The longest hello, in characters: it has some 170. */
@@ -68,6 +71,8 @@ export interface NatsPresence {
   connected(): void;
   /** It has ended: of no host is known whether it is there. */
   lost(): void;
+  /** The server has passed something on to this desk. */
+  passed(): void;
   /** A host has answered a request on this connection. */
   answered(host: string): void;
   hello(host: string, text: string): void;
@@ -76,7 +81,7 @@ export interface NatsPresence {
   /** The server has found no connection of it. */
   unheard(host: string): void;
   isUp(host: string): boolean;
-  /** Whether a host is known to have no connection. */
+  /** Whether a host is known to have no connection. So is each, also one that was never heard, while no server passes anything on. */
   isGone(host: string): boolean;
   /** Whether a host may yet be heard of for the first time since the connection of this desk has changed. */
   isExpected(host: string): boolean;
@@ -104,6 +109,7 @@ export function createNatsPresence(
   const mayChange = createBuckets(CHANGES);
   const { awake, looks } = createAwakeClock(clock);
   let changed = awake();
+  let passedAt = changed;
 
   const lose = (host: string, error: string) => {
     const known = heard.get(host) ?? null;
@@ -140,13 +146,18 @@ export function createNatsPresence(
       heard.clear();
       answered.clear();
     },
+    passed() {
+      passedAt = awake();
+    },
     answered(host) {
+      passedAt = awake();
       if (!heard.has(host)) answered.add(host);
     },
     hello(host, text) {
       const said = helloIn(text);
       const name = label(host);
       if (!said || name === undefined) return;
+      passedAt = awake();
       const { session, connection } = said;
       const known = heard.get(host);
       const isNew = known?.connection !== connection;
@@ -165,8 +176,12 @@ export function createNatsPresence(
     bye: (host) => lose(host, "it has stopped"),
     unheard: (host) => lose(host, "it is not connected"),
     isUp: (host) => heard.has(host),
-    isGone: (host) =>
-      !heard.has(host) && !answered.has(host) && gone.has(host) && awake() - changed >= ALL_HEARD_MS,
+    isGone(host) {
+      const at = awake();
+      if (at - changed < ALL_HEARD_MS) return false;
+      if (at - passedAt >= ALL_HEARD_MS) return true;
+      return !heard.has(host) && !answered.has(host) && gone.has(host);
+    },
     isExpected: (host) => !heard.has(host) && !answered.has(host) && awake() - changed < ALL_HEARD_MS,
     records: (host) => heard.get(host)?.records,
     heardOf: (host) => heard.get(host) ?? gone.get(host) ?? undefined,

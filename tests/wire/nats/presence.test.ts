@@ -114,3 +114,45 @@ test("a host that has answered is not waited for, until it is lost or the connec
     made.stop();
   }
 });
+
+test("without a connection for a minute no host is there, also none that was never heard, and that is no news", () => {
+  const { made, downs, sleeps } = presence();
+  const seen = () => [made.isExpected("never"), made.isGone("never")];
+  sleeps(59);
+  expect(seen()).toEqual([true, false]);
+  sleeps(1);
+  expect(seen()).toEqual([false, true]);
+  try {
+    made.connected();
+    expect(seen()).toEqual([true, false]);
+    made.hello("never", JSON.stringify(about));
+    expect(seen()).toEqual([false, false]);
+    made.lost();
+    sleeps(60);
+    expect(seen()).toEqual([false, true]);
+    expect(downs).toEqual([]);
+  } finally {
+    made.stop();
+  }
+});
+
+test("no host is there while the server passes nothing on for a minute, and that is no news", () => {
+  const { made, downs, sleeps } = presence();
+  const gone = () => ["heard", "never"].map(made.isGone);
+  try {
+    made.connected();
+    made.hello("heard", JSON.stringify(about));
+    for (let nth = 0; nth < 5; nth++) {
+      sleeps(59);
+      made.passed();
+    }
+    expect(gone()).toEqual([false, false]);
+    sleeps(60);
+    expect(gone()).toEqual([true, true]);
+    made.answered("heard");
+    expect(gone()).toEqual([false, false]);
+    expect(downs).toEqual([]);
+  } finally {
+    made.stop();
+  }
+});
