@@ -135,7 +135,8 @@ function connectionText(
     hosts && `hosts connected: ${hosts.up}; that were: ${hosts.gone}`,
     twins.length > 0 && `two machines with one key: ${printable(twins.join(", "), 300)}`,
   ].filter((part) => part);
-  return `${who}, ${urls.map((url) => printable(url)).join(" ")}: ${parts.join("; ")}`;
+  const where = urls.map((url) => printable(url)).join(" ");
+  return `${where === "" ? who : `${who}, ${where}`}: ${parts.join("; ")}`;
 }
 
 type Bundle = Pick<

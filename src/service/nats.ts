@@ -11,7 +11,7 @@ import type { Presence } from "../desk/fleet/presence";
 import type { NatsDesk } from "../desk/nats/desk";
 import type { HeardPlans } from "../desk/nats/plan-announcements";
 import type { HostParts } from "../host/nats/host";
-import { messageOf, unavailable } from "../lib/errors";
+import { Failure, messageOf, unavailable } from "../lib/errors";
 import { fileStamp } from "../lib/files";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
@@ -19,7 +19,7 @@ import { printable } from "../lib/sanitize";
 import { version } from "../version";
 import type { Membership } from "../wire/join/membership";
 import type { NatsCarrier } from "../wire/nats/carrier";
-import type { ServerPart } from "../wire/nats/desk-part";
+import type { ServerPart, ServerParts } from "../wire/nats/desk-part";
 import { FIRST, natsPlaceOf } from "../wire/nats/region";
 
 /** What the desk's connections to its NATS servers need of the service. */
@@ -80,7 +80,7 @@ export function createDeskOverNats(
     if (stamp === now) return;
     // What throws is tried again at the next look.
     stamp = undefined;
-    const parts = await partsIn(files.nats).catch(async (error) => {
+    const parts = await serversIn(files.nats).catch(async (error) => {
       await stopOthers();
       throw error;
     });
@@ -88,25 +88,24 @@ export function createDeskOverNats(
     else await stopOthers();
     stamp = now;
   };
-  const makeAll = async (parts: ReadonlyMap<string, ServerPart>): Promise<void> => {
+  const makeAll = async (parts: ServerParts): Promise<void> => {
     const [{ createNatsDesk }, { openSigningKey }] = await Promise.all([
       import("../desk/nats/desk"),
       import("../trust/identity"),
     ]);
     const key = openSigningKey(files.deskKey);
-    const wanted = new Map(
-      Array.from(parts, ([region, part]) => [region, JSON.stringify([follows, key.publicKey, part])]),
-    );
+    const madeOf = (part: ServerPart | Failure) =>
+      JSON.stringify([follows, key.publicKey, part instanceof Failure ? part.message : part]);
+    const wanted = new Map(Array.from(parts, ([region, part]) => [region, madeOf(part)]));
     await stopOthers(wanted);
     const find = hostsByKey(await addressBook());
     const seen = follows ? await presence() : undefined;
-    for (const [region, { server, desk }] of parts) {
+    for (const [region, part] of parts) {
       if (made.has(region)) continue;
-      const { id, name, seed, jwt } = desk;
+      const { id, name, login } = userAt(part);
       const one = createNatsDesk({
-        ...{ region, id, key, log },
+        ...{ region, id, login, key, log },
         hostId: (host) => find(host)?.member?.host_id,
-        login: { server, seed, jwt, name: "svc desk" },
         ...(seen && {
           presence: notices(foundAt(region, find), seen, reached, log),
           plans: { name, own: ownPlans, heard: heardPlans },
@@ -164,11 +163,16 @@ export function createDeskOverNats(
   };
 }
 
-/** The parts of a desk by region; empty where there is no nats.json. @throws `unavailable` for a broken one. */
-async function partsIn(file: string): Promise<ReadonlyMap<string, ServerPart>> {
-  const { partsOf, readDeskPart } = await import("../wire/nats/desk-part");
-  const part = readDeskPart(file);
-  return part ? partsOf(part) : new Map();
+/** As `readServers`. */
+const serversIn = async (file: string): Promise<ServerParts> =>
+  (await import("../wire/nats/desk-part")).readServers(file);
+
+/** Who this desk is at a server. */
+function userAt(part: ServerPart | Failure) {
+  if (part instanceof Failure) return { id: "", name: "", login: part };
+  const { server, desk } = part;
+  const { id, name, seed, jwt } = desk;
+  return { id, name, login: { server, seed, jwt, name: "svc desk" } };
 }
 
 /** How old the index of the address book may be, in milliseconds. */

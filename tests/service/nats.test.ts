@@ -1,32 +1,44 @@
-/** The connection of a desk to its NATS server, as `nats.json` comes and changes under it. */
+/** The connections of a desk to its NATS servers, as `nats.json` comes and changes under them. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { createPresence } from "../../src/desk/fleet/presence";
 import { silentLog } from "../../src/lib/log";
-import { createDeskOverNats } from "../../src/service/nats";
+import { createDeskOverNats, type NatsDeskUses } from "../../src/service/nats";
 import { writeDeskPart } from "../../src/wire/nats/desk-part";
 import { newNKey } from "../../src/wire/nats/nkeys";
 import { startHostile } from "../desk/nats/hostile";
-import { testService, until } from "../support";
+import { movableClocks, testService, until } from "../support";
 
-/** The connection of a desk, and a function that gives it another server. */
-function deskOf({ service, configDir }: ReturnType<typeof testService>, mayFollow = () => false) {
+/** The connections of a desk, and a function that gives it other servers. */
+function deskOf(
+  { service, configDir }: ReturnType<typeof testService>,
+  mayFollow = () => false,
+  more: Partial<NatsDeskUses> = {},
+) {
   const { id, seed } = newNKey("U");
+  const account = newNKey("A").id;
+  const events: string[] = [];
   const desk = createDeskOverNats(
     {
       ...{ log: silentLog, reached() {}, ownPlans: async () => [], heardPlans: async () => {} },
       addressBook: service.addressBook,
+      ...more,
     },
     configDir,
-    async () => createPresence(),
+    async () => createPresence((type) => void events.push(type.name)),
     mayFollow,
   );
+  const partAt = (urls: string[]) => ({
+    ...{ server: { urls }, account },
+    desk: { name: "desk", id, seed, jwt: "x" },
+  });
   return {
-    desk,
-    use: (urls: string[]) =>
+    ...{ desk, events },
+    /** @param regions the URLs of their servers. */
+    use: (urls: string[], regions: Record<string, string[]> = {}) =>
       writeDeskPart(join(configDir, "nats.json"), {
-        ...{ svc_nats: 1, server: { urls }, account: newNKey("A").id },
-        desk: { name: "desk", id, seed, jwt: "x" },
+        ...{ svc_nats: 1, ...partAt(urls) },
+        regions: Object.fromEntries(Object.entries(regions).map(([name, there]) => [name, partAt(there)])),
       }),
   };
 }
@@ -50,7 +62,9 @@ function startSilent() {
   };
 }
 
-const someHost = `nats:${newNKey("U").id}`;
+const key = newNKey("U").id;
+const someHost = `nats:${key}`;
+const euHost = `nats:eu/${key}`;
 
 test("a request that waits for a connection goes on over the one that takes its place", async () => {
   await using made = testService();
@@ -93,6 +107,97 @@ test("what a server does from time to time makes no second connection beside tha
     const first = desk.current().get("");
     await desk.look();
     expect([desk.current().get(""), first !== undefined]).toEqual([first, true]);
+  } finally {
+    await desk.stop();
+  }
+});
+
+test("a server that says nothing holds up no request to that of another region", async () => {
+  await using made = testService();
+  using silent = startSilent();
+  await using server = await startHostile(() => {});
+  const { desk, use } = deskOf(made);
+  use(server.server.urls, { eu: silent.urls });
+  const waits = desk.via(euHost, undefined, null);
+  waits.catch(() => {});
+  try {
+    await until("the attempt there", () => silent.count() > 0);
+    using carrier = await desk.via(someHost, undefined, null);
+    expect(typeof carrier.ask).toBe("function");
+  } finally {
+    await desk.stop();
+  }
+  await expect(waits).rejects.toMatchObject({
+    ...{ fault: "unreachable", sent: false },
+    message: "no connection to the NATS server of eu: svc has stopped using it",
+  });
+});
+
+test("a region whose server changes gets another connection, and the first server keeps its own", async () => {
+  await using made = testService();
+  await using first = await startHostile(() => {});
+  await using eu = await startHostile(() => {});
+  await using next = await startHostile(() => {});
+  const { desk, use } = deskOf(made);
+  use(first.server.urls, { eu: eu.server.urls });
+  try {
+    using _here = await desk.via(someHost, undefined, null);
+    using _there = await desk.via(euHost, undefined, null);
+    use(first.server.urls, { eu: next.server.urls });
+    using _moved = await desk.via(euHost, undefined, null);
+    await until("the end of the former one", () => eu.open() === 0);
+    expect([first.count(), first.open(), next.open()]).toEqual([1, 1, 1]);
+    use(first.server.urls);
+    await expect(desk.via(euHost, undefined, null)).rejects.toThrow("nats.json has no region eu");
+    expect(first.count()).toBe(1);
+  } finally {
+    await desk.stop();
+  }
+});
+
+test("after a minute no host is there at a server that is off, or passes nothing on; that of another region goes on", async () => {
+  await using made = testService();
+  using clocks = movableClocks();
+  const said = Promise.withResolvers<() => void>();
+  await using passes = await startHostile(({ subject, data }, peer) => {
+    if (subject.endsWith(".plans")) said.resolve(() => peer.send(subject, data));
+  });
+  await using keeps = await startHostile(() => {});
+  using silent = startSilent();
+  const { desk, use, events } = deskOf(made, () => true);
+  use(passes.server.urls, { eu: keeps.server.urls, us: silent.urls });
+  const gone = () => ["", "eu", "us"].map((region) => desk.current().get(region)?.presence?.isGone(key));
+  try {
+    await desk.look();
+    const passOn = await said.promise;
+    await until("the connection", () => desk.current().get("eu")?.state()?.state === "connected");
+    expect(gone()).toEqual([false, false, false]);
+    clocks.advance(60_000);
+    passOn();
+    await until("what was passed on", () => gone()[0] === false);
+    expect(gone()).toEqual([false, true, true]);
+    expect(events).toEqual([]);
+  } finally {
+    await desk.stop();
+  }
+});
+
+test("a region whose entry is broken is one that is off, until it is mended; the first server keeps its connection", async () => {
+  await using made = testService();
+  await using first = await startHostile(() => {});
+  await using eu = await startHostile(() => {});
+  const { desk, use } = deskOf(made);
+  use(first.server.urls, { eu: ["ftp://eu.example"] });
+  try {
+    await expect(desk.via(euHost, undefined, null)).rejects.toMatchObject({
+      ...{ fault: "unreachable", sent: false },
+      message:
+        "no connection to the NATS server of eu: regions.eu.server.urls.0 in nats.json cannot be used: mend it or restore the file from a backup",
+    });
+    using _here = await desk.via(someHost, undefined, null);
+    use(first.server.urls, { eu: eu.server.urls });
+    using _there = await desk.via(euHost, undefined, null);
+    expect([first.count(), eu.count()]).toEqual([1, 1]);
   } finally {
     await desk.stop();
   }

@@ -120,11 +120,10 @@ export const addJoinString = operation({
   },
 });
 
-/** @throws `conflict` where this desk has no NATS server of that region; `forbidden` where it takes no hosts in there. */
+/** @throws as `readServer`; `conflict` where this desk has no NATS server of that region; `forbidden` where it takes no hosts in there. */
 async function requireRegion(configDir: string, region: string): Promise<void> {
-  const { partsOf, readDeskPart, requireSigner } = await import("../../wire/nats/desk-part");
-  const whole = readDeskPart(configFiles(configDir).nats);
-  const part = whole && partsOf(whole).get(region);
+  const { readServer, requireSigner } = await import("../../wire/nats/desk-part");
+  const part = readServer(configFiles(configDir).nats, region);
   if (!part) throw conflict(`region: nats.json has no region ${region}`);
   requireSigner(part);
 }

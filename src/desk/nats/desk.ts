@@ -4,7 +4,7 @@
 import type { Msg, NatsConnection } from "@nats-io/nats-core";
 import { RemoteError, type Via } from "../../client/carrier";
 import { deadline } from "../../lib/deadline";
-import { messageOf } from "../../lib/errors";
+import { Failure, messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { SigningKey } from "../../trust/identity";
 import { createHostRequests, HostCarrier } from "../../wire/link/host-requests";
@@ -42,7 +42,8 @@ interface DeskParts {
   readonly region?: string;
   /** The public half of the desk's NKey. */
   readonly id: string;
-  readonly login: Login;
+  /** Its server, and who it is there; or why that cannot be used, which is why there is no connection. */
+  readonly login: Login | Failure;
   /** With which it seals requests. */
   readonly key: SigningKey;
   /** The id of the host with this NKey; undefined where no such host has joined. */
@@ -122,7 +123,7 @@ export function createNatsDesk(given: DeskParts): NatsDesk {
   const keep = () => {
     if (isStopped) throw new Error("svc has stopped using it");
     if (!kept) downSince = performance.now();
-    kept ??= keepConnection({ login: () => ({ ...login, nextMs: NEXT_MS }), connected, log, server });
+    kept ??= keepConnection({ login: () => usable(login), connected, log, server });
     return kept;
   };
   const waits = createPatience(() => kept?.state().state === "waiting");
@@ -154,7 +155,7 @@ export function createNatsDesk(given: DeskParts): NatsDesk {
     return new HostCarrier(asking, url.replace(/^nats:(?:[^/]*\/)?/, ""), signal);
   };
   return {
-    about: { id, urls: login.server.urls },
+    about: { id, urls: login instanceof Failure ? [] : login.server.urls },
     via,
     start: () => void keep(),
     state: () => kept?.state() ?? null,
@@ -180,6 +181,12 @@ function exchangePlans(
     hearing.take(senderOf(message), message.data);
   });
   return startAnnouncing(parts, publish);
+}
+
+/** @throws a login that is a failure. */
+function usable(login: Login | Failure): Login {
+  if (login instanceof Failure) throw login;
+  return { ...login, nextMs: NEXT_MS };
 }
 
 /**

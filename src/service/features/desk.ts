@@ -294,9 +294,8 @@ async function natsCarrierOf(
   ...[id, name, proof, region = FIRST]: Parameters<DeskUses["natsCarrier"]>
 ): ReturnType<DeskUses["natsCarrier"]> {
   if (!existsSync(file) && region === FIRST) return null;
-  const { mintHost, partsOf, readDeskPart, requireProof } = await import("../../wire/nats/desk-part");
-  const whole = readDeskPart(file);
-  const part = whole && partsOf(whole).get(region);
+  const { mintHost, readServer, requireProof } = await import("../../wire/nats/desk-part");
+  const part = readServer(file, region);
   // Who is sent to a region gets there, or hears why not.
   if (!part && region !== FIRST) throw conflict(`region: nats.json has no region ${region}`);
   if (!part || (region === FIRST && part.host_signer === undefined)) return null;

@@ -6,8 +6,9 @@
  */
 import * as v from "valibot";
 import { secret } from "../../core/fields";
-import { conflict, forbidden } from "../../lib/errors";
+import { conflict, Failure, forbidden, unavailable } from "../../lib/errors";
 import { writeFileAtomic } from "../../lib/files";
+import { printable } from "../../lib/sanitize";
 import { parsePin } from "../../lib/spki";
 import { readTrustFile, unusable } from "../../lib/trust-files";
 import { isPublic, isSeed, isSignedByNKey, newNKey, nkey } from "./nkeys";
@@ -112,9 +113,55 @@ export function withPart(all: DeskPart | undefined, region: string, part: Server
 export const NO_FIRST =
   "region: this desk has no NATS server yet: the first one has no region, those after it have one each";
 
-/** Undefined where this desk uses no NATS. @throws `unavailable` when the file cannot be read, or is something else. */
+const NOT_OURS = "was not written by `svc nats`";
+
+/** Each server is looked at by itself: what is wrong with one takes no other with it. */
+const SERVERS = v.looseObject({
+  svc_nats: v.literal(1),
+  regions: v.optional(v.record(v.pipe(v.string(), v.minLength(1)), v.unknown())),
+});
+
+/** What a desk is at each of its servers, or why that cannot be used; by region, the first server as {@link FIRST}. */
+export type ServerParts = ReadonlyMap<string, ServerPart | Failure>;
+
+/**
+ * Empty where this desk uses no NATS.
+ *
+ * @throws `unavailable` when the file cannot be read, is something else, or has no server that can be used.
+ */
+export function readServers(file: string): ServerParts {
+  const read = readPart(file, SERVERS, NOT_OURS);
+  if (!read) return new Map();
+  const { regions = {}, ...first } = read;
+  const parts = [[FIRST, first] as const, ...Object.entries(regions)].map(
+    ([region, part]) => [region, usablePart(region, part)] as const,
+  );
+  if (parts.every(([, part]) => part instanceof Failure)) throw unusable(file, NOT_OURS);
+  return new Map(parts);
+}
+
+/** `part`, or why it cannot be used, in words that quote nothing of it. */
+function usablePart(region: string, part: unknown): ServerPart | Failure {
+  const { success, output, issues } = v.safeParse(PART, part);
+  if (success && (region === FIRST || v.is(REGION, region))) return output;
+  const at = issues && v.getDotPath(issues[0]);
+  const where = [...(region === FIRST ? [] : ["regions", region]), ...(at ? [at] : [])].join(".");
+  return unavailable(
+    `${printable(where, 80)} in nats.json cannot be used: mend it or restore the file from a backup`,
+  );
+}
+
+/** The same of one server; undefined where this desk has none there. @throws also where that one cannot be used. */
+export function readServer(file: string, region: string): ServerPart | undefined {
+  const part = readServers(file).get(region);
+  if (part instanceof Failure) throw part;
+  return part;
+}
+
+/** All of it, for whoever changes it: undefined where this desk uses no NATS. @throws as {@link readServers}, and where one server cannot be used. */
 export function readDeskPart(file: string): DeskPart | undefined {
-  return readPart(file, DESK_PART, "was not written by `svc nats`");
+  for (const part of readServers(file).values()) if (part instanceof Failure) throw part;
+  return readPart(file, DESK_PART, NOT_OURS);
 }
 
 export const writeDeskPart = (file: string, part: DeskPart): void =>

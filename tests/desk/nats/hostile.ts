@@ -20,6 +20,13 @@ export interface Peer {
   drop(): void;
 }
 
+/** Whether a subscription to `pattern`, with `*` for any part, gets what is sent to `subject`. */
+function isIn(pattern: string, subject: string): boolean {
+  const parts = subject.split(".");
+  const wanted = pattern.split(".");
+  return wanted.length === parts.length && wanted.every((part, nth) => part === "*" || part === parts[nth]);
+}
+
 /** @param published is called for each message. @param nonce what users sign. */
 export async function startHostile(
   published: (message: Published, peer: Peer, nth: number) => void,
@@ -38,7 +45,7 @@ export async function startHostile(
           `INFO ${JSON.stringify({ server_id: "X", version: "2.9.10", proto: 1, headers: true, max_payload, nonce })}\r\n`,
         ),
       send(subject, data, reply = "") {
-        const sid = sids.get(subject) ?? sids.get(subject.replace(/[^.]*$/, "*")) ?? "0";
+        const [, sid = "0"] = [...sids].find(([pattern]) => isIn(pattern, subject)) ?? [];
         socket.write(`MSG ${subject} ${sid} ${reply} ${data.length}\r\n`);
         socket.write(data);
         socket.write("\r\n");

@@ -1,6 +1,6 @@
 /** Several NATS servers of one desk: what `svc nats` keeps of each. */
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import { grantNats } from "../../../src/desk/join/operations";
@@ -189,4 +189,24 @@ test("a desk that has connected to none of its servers yet shows each as off", a
   expect(desk).toMatchObject({ state: "off", urls: ["tls://nats.example:4222"] });
   expect(desk?.regions).toMatchObject([{ region: "eu", state: "off", urls: ["tls://eu.example:4222"] }]);
   expect(desk?.regions[0]?.id).not.toBe(desk?.id);
+});
+
+test("a region whose entry is broken is shown as that, and is missed alone; no command writes over it", async () => {
+  await using desk = await tlsServer();
+  await bundle(desk);
+  await bundleEu(desk);
+  const file = configFiles(desk.configDir).nats;
+  const part = kept(desk).part;
+  writeFileSync(file, JSON.stringify({ ...part, regions: { eu: { ...part.regions.eu, account: "x" } } }));
+  const before = readFileSync(file, "utf8");
+  const problem = "regions.eu.account in nats.json cannot be used: mend it or restore the file from a backup";
+  const shown = await callOperation(desk.service, showNats, {}, owner(desk));
+  expect(shown.desk).toMatchObject({
+    ...{ state: "off", urls: ["tls://nats.example:4222"] },
+    regions: [{ region: "eu", id: "", urls: [], state: "off", problem }],
+  });
+  expect(await joinString(desk)).toMatchObject({ region: null });
+  await expect(joinString(desk, { region: "eu" })).rejects.toThrow(problem);
+  for (const write of [bundle, bundleEu]) await expect(write(desk)).rejects.toThrow(problem);
+  expect(readFileSync(file, "utf8")).toBe(before);
 });

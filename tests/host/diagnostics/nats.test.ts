@@ -52,6 +52,15 @@ test("a region without a connection is a failure that names it, beside the serve
   });
 });
 
+test("a region whose settings cannot be used is a failure that says so", async () => {
+  const broken = { ...DOWN, urls: [], problem: "regions.eu in nats.json cannot be used" };
+  expect(judge(broken, true, "desk", at + 61_000, "eu")).toMatchObject({
+    ok: false,
+    detail:
+      "as a desk not connected to its server (region eu) since 2026-11-22T10:00:00.000Z: regions.eu in nats.json cannot be used",
+  });
+});
+
 test("a host whose server does not run is a warning", async () => {
   expect(await finding(nats, host({ natsHost: async () => OFF }))).toMatchObject({
     severity: "warn",

@@ -4,13 +4,14 @@
 import * as v from "valibot";
 import { NO_INPUT } from "../../../core/fields";
 import { operation } from "../../../core/operation";
+import { Failure } from "../../../lib/errors";
 import { configFiles } from "../../../lib/paths";
 import { shown } from "../../../wire/nats/kept-connection";
 import { FIRST } from "../../../wire/nats/region";
 import type { NatsDesk } from "../desk";
 
 const CONNECTION = {
-  /** The public half of the NKey of this machine. */
+  /** The public half of the NKey of this machine; empty, as `urls` is, where nats.json has nothing that can be used. */
   id: v.string(),
   urls: v.array(v.string()),
   /** `waiting`: for its next attempt; `off`: it does not connect. */
@@ -39,7 +40,10 @@ const DESK = {
   twins: v.array(v.string()),
 };
 
-type Connection = Pick<NatsDesk, "about" | "state" | "presence">;
+interface Connection extends Pick<NatsDesk, "about" | "state" | "presence"> {
+  /** Why none was tried yet. */
+  readonly problem?: string;
+}
 
 interface Uses {
   readonly configDir: string;
@@ -95,14 +99,17 @@ export const showNats = operation({
 });
 
 /** @param own the labels that the caller may see; undefined for all. */
-function connectionOf({ about, state, presence }: Connection, own: ReadonlySet<string> | undefined) {
+function connectionOf(
+  { about, state, presence, problem = NOT_YET }: Connection,
+  own: ReadonlySet<string> | undefined,
+) {
   const now = state();
   return {
     id: about.id,
     urls: [...about.urls],
     ...(now
       ? shown(now)
-      : { state: "off" as const, since: null, next: null, problem: NOT_YET, attempts: 0, lost: null }),
+      : { state: "off" as const, since: null, next: null, problem, attempts: 0, lost: null }),
     hosts: presence?.counts() ?? null,
     twins: (presence?.twins() ?? []).filter((label) => own?.has(label) ?? true),
   };
@@ -110,15 +117,15 @@ function connectionOf({ about, state, presence }: Connection, own: ReadonlySet<s
 
 const NOT_YET = "it has not connected yet: `svc serve` does";
 
-/** A desk that nothing has needed yet in this process; empty where there is no nats.json. @throws `unavailable` for a broken one. */
+/** A desk that nothing has needed yet in this process; empty where there is no nats.json. @throws as `readServers`. */
 async function unused(configDir: string): Promise<Map<string, Connection>> {
-  const { partsOf, readDeskPart } = await import("../../../wire/nats/desk-part");
-  const part = readDeskPart(configFiles(configDir).nats);
-  const parts = part ? [...partsOf(part)] : [];
+  const { readServers } = await import("../../../wire/nats/desk-part");
+  const none = { state: () => null, presence: undefined };
   return new Map(
-    parts.map(([region, { desk, server }]): [string, Connection] => {
-      const about = { id: desk.id, urls: server.urls };
-      return [region, { about, state: () => null, presence: undefined }];
+    Array.from(readServers(configFiles(configDir).nats), ([region, part]): [string, Connection] => {
+      if (part instanceof Failure)
+        return [region, { ...none, about: { id: "", urls: [] }, problem: part.message }];
+      return [region, { ...none, about: { id: part.desk.id, urls: part.server.urls } }];
     }),
   );
 }

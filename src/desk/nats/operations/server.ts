@@ -5,7 +5,7 @@ import { existsSync, renameSync } from "node:fs";
 import * as v from "valibot";
 import { between, field, fileContent, flag, inForm, seconds, secret, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { badInput, conflict, rejected, unavailable } from "../../../lib/errors";
+import { badInput, conflict, Failure, rejected, unavailable } from "../../../lib/errors";
 import { ensurePrivateFolder } from "../../../lib/files";
 import { withLock } from "../../../lib/lock";
 import { configFiles } from "../../../lib/paths";
@@ -289,8 +289,9 @@ export const testNats = operation({
       throw badInput("ca: expected certificates as PEM text");
     }
     if (ca !== undefined && pin !== undefined) throw badInput("ca, pin: expected one of them");
-    const known = parts.readDeskPart(configFiles(configDir).nats);
-    const servers = known ? [...parts.partsOf(known).values()] : [];
+    const servers = [...parts.readServers(configFiles(configDir).nats).values()].flatMap((one) =>
+      one instanceof Failure ? [] : [one],
+    );
     // The credentials of this desk are for its own servers alone.
     const part = servers.find(({ server }) => server.urls.includes(formatServerUrl(url)));
     const own = ca === undefined && pin === undefined ? part?.server : { ca, pin };

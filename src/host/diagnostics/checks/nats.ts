@@ -59,7 +59,7 @@ export function judge(
   const { urls, state, since, problem, attempts, lost, twins = [] } = now;
   const name = region === undefined ? role : `${role} ${region}`;
   const extra = { [name]: { urls, state, since, problem, attempts, lost }, nats: state === "connected" };
-  const where = `${urls.join(", ")}${region === undefined ? "" : ` (region ${region})`}`;
+  const where = `${urls.join(", ") || "its server"}${region === undefined ? "" : ` (region ${region})`}`;
   if (!serves) {
     return warning(
       `no server runs here, which keeps the connection to ${where}`,
