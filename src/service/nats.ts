@@ -64,6 +64,7 @@ export function createDeskOverNats(
   let stamp: string | undefined;
   let follows = false;
   let turn: Promise<unknown> = Promise.resolve();
+  const announced = readForAll(ownPlans);
 
   /** Stops those that were made of something else than `wanted`. */
   const stopOthers = (wanted: ReadonlyMap<string, string> = new Map()) =>
@@ -108,7 +109,7 @@ export function createDeskOverNats(
         hostId: (host) => find(host)?.member?.host_id,
         ...(seen && {
           presence: notices(foundAt(region, find), seen, reached, log),
-          plans: { name, own: ownPlans, heard: heardPlans },
+          plans: { name, own: announced.read, heard: heardPlans },
         }),
       });
       made.set(region, one);
@@ -155,11 +156,10 @@ export function createDeskOverNats(
     },
     current: () => made,
     plansChanged() {
+      announced.forget();
       for (const desk of made.values()) desk.plansChanged();
     },
-    async stop() {
-      await Promise.all(Array.from(made.values(), (desk) => desk.stop()));
-    },
+    stop: async () => void (await Promise.all(Array.from(made.values(), (desk) => desk.stop()))),
   };
 }
 
@@ -175,8 +175,23 @@ function userAt(part: ServerPart | Failure) {
   return { id, name, login: { server, seed, jwt, name: "svc desk" } };
 }
 
-/** How old the index of the address book may be, in milliseconds. */
+/** How old the index of the address book may be, and what is announced of plans that have not changed; in milliseconds. */
 const AGE_MS = 1_000;
+
+/** Reads for the servers, which ask at about the same time, once; each signs it for itself, as this desk is somebody else there. */
+function readForAll<T>(read: () => Promise<T>) {
+  let known: { readonly value: Promise<T>; readonly at: number } | undefined;
+  return {
+    read(): Promise<T> {
+      const at = performance.now();
+      if (!known || at - known.at > AGE_MS) known = { value: read(), at };
+      return known.value;
+    },
+    forget() {
+      known = undefined;
+    },
+  };
+}
 
 type FindHost = (key: string) => Host | undefined;
 

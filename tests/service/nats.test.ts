@@ -1,12 +1,12 @@
 /** The connections of a desk to its NATS servers, as `nats.json` comes and changes under them. */
-import { expect, test } from "bun:test";
+import { expect, mock, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { createPresence } from "../../src/desk/fleet/presence";
 import { silentLog } from "../../src/lib/log";
 import { createDeskOverNats, type NatsDeskUses } from "../../src/service/nats";
 import { writeDeskPart } from "../../src/wire/nats/desk-part";
 import { newNKey } from "../../src/wire/nats/nkeys";
-import { startHostile } from "../desk/nats/hostile";
+import { type Published, startHostile } from "../desk/nats/hostile";
 import { movableClocks, testService, until } from "../support";
 
 /** The connections of a desk, and a function that gives it other servers. */
@@ -198,6 +198,31 @@ test("a region whose entry is broken is one that is off, until it is mended; the
     use(first.server.urls, { eu: eu.server.urls });
     using _there = await desk.via(euHost, undefined, null);
     expect([first.count(), eu.count()]).toEqual([1, 1]);
+  } finally {
+    await desk.stop();
+  }
+});
+
+test("plans are read once for all servers, and anew once they have changed", async () => {
+  await using made = testService();
+  // However long the machine takes, all is at one time.
+  using _clock = spyOn(performance, "now").mockReturnValue(performance.now());
+  let said = 0;
+  const published = ({ subject }: Published) => {
+    if (subject.endsWith(".plans")) said++;
+  };
+  await using first = await startHostile(published);
+  await using eu = await startHostile(published);
+  const ownPlans = mock(async () => []);
+  const { desk, use } = deskOf(made, () => true, { ownPlans });
+  use(first.server.urls, { eu: eu.server.urls });
+  try {
+    await desk.look();
+    await until("the first announcements", () => said === 2);
+    expect(ownPlans).toHaveBeenCalledTimes(1);
+    desk.plansChanged();
+    await until("the next ones", () => said === 4);
+    expect(ownPlans).toHaveBeenCalledTimes(2);
   } finally {
     await desk.stop();
   }
