@@ -1,11 +1,11 @@
 /**
  * `bun run bench [name…] [--once] [--compare REF]`: runs every module of `bench/`, or those whose file name holds one of the names,
  * and prints one table: each ratio beside its goal, and between which values it lies. A module whose figures are of one measurement
- * each is run three times, with `--once` not. When all modules ran so, `docs/performance.md` is written anew. With `--compare`, the
- * same benches of that commit run in turn with these, and the table shows what has changed since. Exit code 1 when a goal was not
- * met or a bench failed.
+ * each is run three times, with `--once` not. When all modules ran so, `docs/performance.md` is written anew; where one has failed, once
+ * it has run by its name, with the same build. With `--compare`, the same benches of that commit run in turn with these, and the table
+ * shows what has changed since. Exit code 1 when a goal was not met or a bench failed.
  */
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -26,14 +26,17 @@ const TIMES = 3;
 /** How long a bench may run once, in milliseconds: three times what the longest takes. */
 const LIMIT_MS = 20 * 60_000;
 
+/** The figures that were measured last, so that a bench that failed can be run again alone. */
+const KEPT = join(ROOT, "dist", "bench.json");
+
 const { values, positionals: wanted } = parseArgs({
   options: { once: { type: "boolean", default: false }, compare: { type: "string" } },
   allowPositionals: true,
 });
-const files = readdirSync(import.meta.dir)
+const all = readdirSync(import.meta.dir)
   .filter((name) => name.endsWith(".ts") && !NOT_BENCHES.has(name))
-  .filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
   .sort();
+const files = all.filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 if (files.length === 0) throw new Error(`no bench is named ${wanted.join(" or ")}`);
 
 if (values.compare === undefined) await measure();
@@ -44,22 +47,43 @@ else {
 }
 
 async function measure(): Promise<void> {
-  const figures: Figure[] = [];
+  const measured = new Map<string, Figure[]>(wanted.length === 0 ? [] : keptOf(build()));
   let broken = 0;
   for (const file of files) {
+    measured.delete(file);
     try {
-      figures.push(...(await run(file)));
+      measured.set(file, await run(file));
+      if (!values.once) await Bun.write(KEPT, JSON.stringify({ build: build(), measured: [...measured] }));
     } catch (error) {
       broken++;
       console.error(`bench/${file} failed: ${messageOf(error)}`);
     }
   }
-  const report = `${machine()}\n\n${tableOf(figures)}\n`;
-  console.log(report);
-  if (wanted.length === 0 && broken === 0 && !values.once) {
-    await Bun.write(join(ROOT, "docs", "performance.md"), pageOf(report, figures));
+  const figuresOf = (those: readonly string[]) => those.flatMap((file) => measured.get(file) ?? []);
+  const reportOf = (figures: readonly Figure[]) => `${machine()}\n\n${tableOf(figures)}\n`;
+  const figures = figuresOf(files);
+  console.log(reportOf(figures));
+  if (all.every((file) => measured.has(file)) && broken === 0 && !values.once) {
+    await Bun.write(join(ROOT, "docs", "performance.md"), pageOf(reportOf(figuresOf(all)), figuresOf(all)));
   }
   process.exitCode = broken === 0 && figures.every((figure) => verdictOf(figure) === "met") ? 0 : 1;
+}
+
+/** What was measured of this build, by the file of the bench. */
+function keptOf(current: string): Array<[string, Figure[]]> {
+  try {
+    // JSON has no NaN, the ratio of what was not measured.
+    const { build, measured } = JSON.parse(readFileSync(KEPT, "utf8"), (_, value) => value ?? Number.NaN);
+    return build === current ? measured : [];
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** The version of what is measured, with its commit. */
+function build(): string {
+  return Bun.spawnSync([BINARY, "--version"]).stdout.toString().trim();
 }
 
 /** The figures of a bench, with all of the ratios that were measured. */
@@ -116,7 +140,7 @@ function machine(): string {
   const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
   const [processor] = cpus();
   return [
-    Bun.spawnSync([BINARY, "--version"]).stdout.toString().trim(),
+    build(),
     `Bun ${Bun.version}`,
     `${process.platform}-${process.arch}`,
     `${cpus().length} × ${processor?.model ?? "unknown"}`,
