@@ -2,7 +2,8 @@
  * `plan.ts FOLDER HOSTS URL SEED DEAD`: a plan as the server of a desk runs it, for simulated hosts to which one WebSocket at `URL` leads
  * (`sim.ts --carrier all`), but for the share of them that is not linked. Then the same in a bare loop, which signs a job for each host,
  * sends it and writes down how it ended. Says what came of both. With the URL of a NATS server, over that (`sim.ts --carrier nats`);
- * with several, commas between, each is the server of a region, and has every nth host.
+ * with several, commas between, each is the server of a region, and has every nth host. `turnMs` is the processor time of the longest
+ * turn of the event loop, from the creation of a plan to its end.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
@@ -10,6 +11,7 @@ import { type Carrier, deadlineIn, RemoteError, type Request, type Via } from ".
 import { createDelivery } from "../../src/desk/plans/deliver";
 import type { Spec } from "../../src/desk/plans/plan";
 import { createPlans } from "../../src/desk/plans/plans";
+import { usedMs } from "../../src/lib/clock";
 import { silentLog } from "../../src/lib/log";
 import { openSigningKey } from "../../src/trust/identity";
 import { digestOf, seal } from "../../src/wire/job/envelope";
@@ -142,8 +144,24 @@ const content = JSON.stringify({
   ...{ stop_on_error: false, timeout_s: 300, scope: null, name: "", files: {}, blobs: {} },
 });
 
+/** The processor time of the longest turn of the event loop, in milliseconds, until it is asked. */
+function watchTurns(): () => number {
+  let [longest, before] = [0, usedMs()];
+  const note = () => {
+    const now = usedMs();
+    longest = Math.max(longest, now - before);
+    before = now;
+  };
+  const timer = setInterval(note, 1);
+  return () => {
+    clearInterval(timer);
+    return longest;
+  };
+}
+
 async function run() {
   const started = performance.now();
+  const turns = watchTurns();
   const spec: Spec = {
     ...{ kind: "plan", on: "all", commands: ["AC_screenshot"], waves: [hosts.length], pause_s: 0 },
     ...{ max_failures: hosts.length, queue: false, expires_s: 86_400, max_parallel: null },
@@ -155,8 +173,7 @@ async function run() {
   plans.runner.run(plan.seq);
   await plans.runner.over(plan.seq);
   const ms = performance.now() - started;
-  const bytes = process.memoryUsage.rss();
-  return { ms, bytes, counts: plans.ledger.counts(plan.seq) };
+  return { ms, turnMs: turns(), counts: plans.ledger.counts(plan.seq) };
 }
 
 /** What anybody would write first. */
