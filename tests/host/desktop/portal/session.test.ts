@@ -95,6 +95,22 @@ async function startPortal(options: PortalOptions | undefined) {
   };
 }
 
+type Portal = Awaited<ReturnType<typeof startPortal>>;
+
+/** A session that a person has just allowed. */
+async function allowed(portal: Portal, compositor?: string) {
+  portal.files.person("yes");
+  const session = portal.open(compositor);
+  await session.allow(SOON);
+  return session;
+}
+
+/** A person allows a session, which ends then; nobody is at the screen from now on. */
+async function allowBefore(portal: Portal): Promise<void> {
+  await (await allowed(portal)).close();
+  portal.files.person("nobody");
+}
+
 const names = (log: ReadonlyArray<readonly unknown[]>) => log.map(([name]) => name);
 
 test("without the yes of a person it fails at once, says what to run, and nobody is asked", async () => {
@@ -166,12 +182,8 @@ test("where no store says what the portal has: one dialog, which is withdrawn, a
 
 test("a session that is restored late: the call fails in time, the token is not lost, and the next call has the session", async () => {
   await using portal = await startPortal({});
-  portal.files.person("yes");
-  const first = portal.open();
-  await first.allow(SOON);
-  await first.close();
+  await allowBefore(portal);
   const tokens = portal.files.tokens();
-  portal.files.person("nobody");
   portal.files.delay(1_000);
   const second = portal.open("other", { answerMs: 200 });
   await expect(second.use()).rejects.toThrow("it goes on, so try again in a moment");
@@ -186,11 +198,7 @@ test("a session that is restored late: the call fails in time, the token is not 
 
 test("a process that ends while it is let in loses the token: the next asks nobody, and says what to run", async () => {
   await using portal = await startPortal({});
-  portal.files.person("yes");
-  const first = portal.open();
-  await first.allow(SOON);
-  await first.close();
-  portal.files.person("nobody");
+  await allowBefore(portal);
   portal.files.delay(60_000);
   const { session, end } = await portal.openElsewhere();
   session.use().catch(() => {});
@@ -203,11 +211,7 @@ test("a process that ends while it is let in loses the token: the next asks nobo
 
 test("two processes that restore with one token at the same time: both are let in, and nobody is asked", async () => {
   await using portal = await startPortal({});
-  portal.files.person("yes");
-  const first = portal.open();
-  await first.allow(SOON);
-  await first.close();
-  portal.files.person("nobody");
+  await allowBefore(portal);
   portal.files.delay(300);
   const [one, other] = [portal.open(), (await portal.openElsewhere()).session];
   await Promise.all([one.use(), other.use()]);
@@ -218,11 +222,7 @@ test("two processes that restore with one token at the same time: both are let i
 
 test("who is asked by the command while a session is being restored sees no second dialog", async () => {
   await using portal = await startPortal({});
-  portal.files.person("yes");
-  const first = portal.open();
-  await first.allow(SOON);
-  await first.close();
-  portal.files.person("nobody");
+  await allowBefore(portal);
   portal.files.delay(300);
   const second = portal.open();
   const using = second.use();
@@ -274,9 +274,7 @@ test("a portal that remembers nothing: the yes holds for as long as the session,
 
 test("what is done goes to the stream of the monitor; KWin turns the wheel by distances", async () => {
   await using portal = await startPortal({});
-  portal.files.person("yes");
-  const session = portal.open("kwin_wayland");
-  await session.allow(SOON);
+  const session = await allowed(portal, "kwin_wayland");
   const { point, button, turn, keysym, pipewire } = await session.use();
   await point(OUTPUT, 10, 20.5);
   await button(0x110, true);
@@ -295,9 +293,7 @@ test("what is done goes to the stream of the monitor; KWin turns the wheel by di
 
 test("who ends the session in the panel ends it for svc, and the next call restores it", async () => {
   await using portal = await startPortal({});
-  portal.files.person("yes");
-  const session = portal.open();
-  await session.allow(SOON);
+  const session = await allowed(portal);
   const first = await session.use();
   const ended = Promise.withResolvers<void>();
   session.endListeners.add(() => ended.resolve());
@@ -310,9 +306,7 @@ test("who ends the session in the panel ends it for svc, and the next call resto
 
 test("a portal that is started anew knows no session: one call fails, and the next restores it", async () => {
   await using portal = await startPortal({});
-  portal.files.person("yes");
-  const session = portal.open();
-  await session.allow(SOON);
+  const session = await allowed(portal);
   const { keysym } = await session.use();
   await portal.restart();
   await expect(keysym(0x61, true)).rejects.toThrow();
@@ -325,9 +319,7 @@ test("a portal that is started anew knows no session: one call fails, and the ne
 
 test("monitors that change have a session of their own", async () => {
   await using portal = await startPortal({});
-  portal.files.person("yes");
-  const session = portal.open();
-  await session.allow(SOON);
+  const session = await allowed(portal);
   let ends = 0;
   session.endListeners.add(() => ends++);
   await session.use();
@@ -352,9 +344,7 @@ test("several monitors of KDE are shown as one, and those of others each by itse
 
 test("without pictures in the portal there are keys, and why there is nothing to see", async () => {
   await using portal = await startPortal({ modes: 0 });
-  portal.files.person("yes");
-  const session = portal.open();
-  await session.allow(SOON);
+  const session = await allowed(portal);
   const { castProblem, keysym } = await session.use();
   expect(castProblem).toBe("whoever allowed it shares no monitor");
   await keysym(0x61, true);

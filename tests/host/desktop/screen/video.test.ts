@@ -97,6 +97,7 @@ test("its rectangle says where it is, how long it is, and whether it continues w
 });
 
 test("who is one picture behind gets the last; who is further behind waits for one that needs none before it", async () => {
+  using clock = movableClock();
   const { video, made, draw, first } = await start();
   const slow = seat();
   firstOf(video, first);
@@ -114,7 +115,7 @@ test("who is one picture behind gets the last; who is further behind waits for o
   // Two were made meanwhile.
   expect(video.take(slow)).toBe("later");
   expect(made.map(({ kind }) => kind)).toEqual(["first", "next", "next", "next"]);
-  await Bun.sleep(1_050);
+  clock.advance(1_050);
   // So long without a look, and it is no video any more.
   for (let times = 0; times < 4; times++) draw();
   const turn = firstOf(video, first);
@@ -153,6 +154,7 @@ test("one picture is made at a time: who could begin with none of it waits", asy
 });
 
 test("who comes while another has it gets its part of the screen in another way first, and waits then", async () => {
+  using clock = movableClock();
   const { video, made, draw, first } = await start();
   firstOf(video, first);
   await made[0]?.done();
@@ -164,7 +166,7 @@ test("who comes while another has it gets its part of the screen in another way 
   expect(video.take(late)).toBeUndefined();
   expect(video.take(late)).toBe("later");
   // It waits for the next that needs none before it, which is made for it.
-  await Bun.sleep(1_050);
+  clock.advance(1_050);
   for (let times = 0; times < 4; times++) draw();
   expect(firstOf(video, late)?.isFirst).toBe(true);
   expect(made.map(({ kind }) => kind)).toEqual(["first", "next", "key"]);
