@@ -11,6 +11,7 @@ import { mendLines, type RunMend } from "../core/mend";
 import type { Outcome } from "../core/run";
 import { jsonOrText } from "../core/text";
 import { badInput, messageOf, systemCode } from "../lib/errors";
+import { isObject } from "../lib/is-object";
 import { printable } from "../lib/sanitize";
 import type { Service } from "../service/service";
 
@@ -63,10 +64,6 @@ export function withDesktop<I extends { readonly desktop?: DesktopRequest | unde
     throw badInput(`--${odd}: expected with --desktop only: it says how that desktop is made`);
   if (desktop === undefined) return input;
   return { ...input, desktop: odd === undefined ? desktop : { name: desktop, ...settings } };
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 type Variables = v.InferOutput<v.ObjectSchema<typeof VARIABLE_FIELDS, undefined>>;

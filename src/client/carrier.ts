@@ -23,6 +23,17 @@ export interface RemoteServer {
   readonly via?: Via | undefined;
 }
 
+/** A server by the label that its host has in the address book. */
+export interface LabelledServer {
+  readonly label: string;
+  readonly server: RemoteServer;
+}
+
+/** What gives the servers of the hosts that a selection stands for. */
+export interface ServerBook {
+  servers(selection: string): Promise<readonly LabelledServer[]>;
+}
+
 /**
  * Makes a carrier to the server with that address.
  *

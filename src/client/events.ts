@@ -7,6 +7,7 @@
 import { type Backoff, doubled, jitter } from "../lib/backoff";
 import { sleep } from "../lib/deadline";
 import { Failure } from "../lib/errors";
+import { isObject } from "../lib/is-object";
 import { jsonIn } from "../lib/json-in";
 import { printable } from "../lib/sanitize";
 import { deadlineIn, notSvc, RemoteError, type RemoteServer } from "./carrier";
@@ -199,6 +200,6 @@ async function* linesIn(pieces: AsyncIterable<Uint8Array>) {
 /** @throws a {@link RemoteError} where it is no JSON object. */
 function objectIn(text: string): EventData {
   const value = jsonIn(text);
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as EventData;
+  if (isObject(value)) return value;
   throw notSvc();
 }

@@ -4,7 +4,7 @@
 import type * as v from "valibot";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { patienceFor, runPool } from "../lib/pool";
-import { RemoteError, type RemoteServer } from "./carrier";
+import { type LabelledServer, RemoteError } from "./carrier";
 import { callRemote, type Patience } from "./remote-call";
 
 /** How many servers are asked at once by default; answers may be large. */
@@ -33,7 +33,7 @@ interface FanOutLimits {
  * The answers of `servers`, in their order. What a server does wrong is its answer, never an exception.
  */
 export function askServers<I extends InputSchema, O extends OutputSchema>(
-  servers: ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>,
+  servers: readonly LabelledServer[],
   operation: Operation<I, O>,
   input: v.InferInput<I>,
   { timeoutMs, signal, atOnce = SLOTS, maxBytes, goesOn }: FanOutLimits,

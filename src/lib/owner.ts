@@ -4,12 +4,12 @@
  * Whoever owns a folder can put a link in the place of any file there. Root would follow it; its owner can reach no more
  * through it than before. So `sudo svc … --config-dir ~ann/.svc` runs as ann.
  */
-import { accessSync, constants, mkdirSync, openSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { constants, mkdirSync, openSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { badInput, messageOf, systemCode, unavailable } from "./errors";
 import { nearestExisting } from "./files";
 import { openLibc } from "./libc";
-import { look } from "./look";
+import { look, mayUse } from "./look";
 import { orElse } from "./or-else";
 import { selfCommand } from "./self-command";
 
@@ -144,21 +144,12 @@ export async function becomeOwner(owner: Owner, configDir: string, args: readonl
   console.error(`svc: runs as ${who}, the owner of ${owns}`);
   const { name = `${uid}`, home = "/" } = account ?? {};
   Object.assign(process.env, { HOME: home, USER: name, LOGNAME: name, SVC_CONFIG_DIR: configDir });
-  const self = process.platform === "linux" && !mayRun(program) ? "/proc/self/exe" : program;
+  // Root may have the program in a folder that this user cannot enter.
+  const isHidden = process.platform === "linux" && !mayUse(program, constants.X_OK);
   try {
-    process.execve?.(self, [program, ...rest], process.env);
+    process.execve?.(isHidden ? "/proc/self/exe" : program, [program, ...rest], process.env);
   } catch {
     // It goes on in this process, which has become that user too.
-  }
-}
-
-/** False where root has the program in a folder that this user cannot enter. */
-function mayRun(program: string): boolean {
-  try {
-    accessSync(program, constants.X_OK);
-    return true;
-  } catch {
-    return false;
   }
 }
 

@@ -5,7 +5,7 @@
  * that after a crash the steps run again from the start.
  */
 import { Database } from "bun:sqlite";
-import { accessSync, constants, renameSync, rmSync } from "node:fs";
+import { constants, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemCode } from "../lib/errors";
 import {
@@ -19,6 +19,7 @@ import {
 import { FORMAT, formatOf, formatText, listedFiles, NEEDS } from "../lib/format";
 import { isLocked, withLock } from "../lib/lock";
 import type { Log } from "../lib/log";
+import { mayUse } from "../lib/look";
 import { type ConfigFiles, configFiles } from "../lib/paths";
 import { ofEarlierSvc } from "../lib/running-server";
 import { isUnwritable } from "../lib/sqlite";
@@ -57,17 +58,8 @@ export async function prepareFolder(
       writeFileAtomic(files.format, formatText(format, NEEDS, listed.length > 0 ? { files: listed } : {}));
     });
   } catch (error) {
-    if (isUnwritable(error) && !isWritable(configDir)) return;
+    if (isUnwritable(error) && !mayUse(configDir, constants.W_OK)) return;
     if (!/^(ENOTDIR|EEXIST)$/.test(systemCode(error) ?? "")) throw error;
-  }
-}
-
-function isWritable(folder: string): boolean {
-  try {
-    accessSync(folder, constants.W_OK);
-    return true;
-  } catch {
-    return false;
   }
 }
 

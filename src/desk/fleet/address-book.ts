@@ -6,7 +6,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import * as v from "valibot";
-import type { RemoteServer } from "../../client/carrier";
+import type { LabelledServer, RemoteServer } from "../../client/carrier";
 import type { Refusals } from "../../client/refusals";
 import { unheard } from "../../core/events";
 import { badInput, conflict } from "../../lib/errors";
@@ -38,7 +38,7 @@ export interface AddressBook extends Admission, BookChanges {
   /** Those that a selection of before matches now: what is gone since matches none. @throws as {@link matchingHosts}. */
   matching(selection: string): Promise<Host[]>;
   /** Their labels and servers. @throws as {@link selectHosts}. */
-  servers(selection: string): Promise<Array<{ readonly label: string; readonly server: RemoteServer }>>;
+  servers(selection: string): Promise<LabelledServer[]>;
   server(label: string): RemoteServer;
   /** The server of a host. A token that it refused is not sent again for ten minutes. */
   reach(host: Host): RemoteServer;

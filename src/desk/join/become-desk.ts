@@ -10,6 +10,7 @@ import { basename, dirname, join } from "node:path";
 import { conflict } from "../../lib/errors";
 import { beginReplace, ensurePrivateFolder, PRIVATE_FILE } from "../../lib/files";
 import { unlistFile } from "../../lib/folder-files";
+import { freeStamp } from "../../lib/free-stamp";
 import { jsonIn } from "../../lib/json-in";
 import { withLock } from "../../lib/lock";
 import { configFiles } from "../../lib/paths";
@@ -137,7 +138,8 @@ export async function becomeDesk(
           return [name, begin(name, content ?? "")] as const;
         }),
     );
-    const stamp = freeStamp(configDir, [...NAMES, basename(adminHosts)]);
+    // One that is cut off and done again at once replaces none of the first time.
+    const stamp = freeStamp(configDir, [...NAMES, basename(adminHosts)], new Date());
     const backups: Record<string, string> = {};
     const bookName = basename(adminHosts);
     // In its place: cut off at any time, there is the one book or the other, never none, which would be taken for an empty one.
@@ -182,13 +184,6 @@ export async function becomeDesk(
     rmSync(takenOver, { force: true });
     return { written: coming, backups, notes: [...notes, ...missing(bundle, coming)] };
   });
-}
-
-/** Unix time, in seconds, or later where backups of then are here: one that is cut off and done again at once replaces none of the first time. */
-function freeStamp(configDir: string, names: readonly string[]): number {
-  let stamp = Math.floor(Date.now() / 1_000);
-  while (names.some((name) => existsSync(join(configDir, `${name}.bak.${stamp}`)))) stamp++;
-  return stamp;
 }
 
 /** The address book in a bundle, and where no database has it. */

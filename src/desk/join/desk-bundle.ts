@@ -7,6 +7,7 @@ import { hostname } from "node:os";
 import { basename, join } from "node:path";
 import * as v from "valibot";
 import { conflict, type Failure, rejected, unavailable } from "../../lib/errors";
+import { isObject } from "../../lib/is-object";
 import { jsonIn } from "../../lib/json-in";
 import { printable } from "../../lib/sanitize";
 import { isThere, sizeOf, unusable } from "../../lib/trust-files";
@@ -169,9 +170,7 @@ export async function checked(bundle: unknown, readers: Readers): Promise<DeskBu
 }
 
 /** No list, which `v.record` would take. */
-const OBJECT = v.custom<object>(
-  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-);
+const OBJECT = v.custom<object>(isObject);
 
 const isJson = (name: FileName): boolean => name.endsWith(".json") && name !== "tls/next.json";
 

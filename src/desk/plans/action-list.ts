@@ -6,8 +6,8 @@ import {
   type Carrier,
   type Deadline,
   deadlineIn,
+  type LabelledServer,
   RemoteError,
-  type RemoteServer,
 } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
 import type { AnswerIntake } from "../../client/intake";
@@ -72,10 +72,7 @@ const REPORT = v.object({
 type Report = v.InferOutput<typeof REPORT>;
 
 /** The host's result. An exception is a bug: what a host does wrong is its result. */
-export async function deliver(
-  { label, server }: { readonly label: string; readonly server: RemoteServer },
-  delivery: ActionListJob,
-): Promise<Delivery> {
+export async function deliver({ label, server }: LabelledServer, delivery: ActionListJob): Promise<Delivery> {
   const started = performance.now();
   const result = (status: DeliveryStatus, delivered: boolean, more: Partial<Delivery>): Delivery => {
     const duration_ms = Math.round(performance.now() - started);

@@ -11,7 +11,7 @@ import { MAX_UNSENT_BYTES, type Socket, SocketAnswer, type SocketHandlers } from
 import { sha256 } from "../../lib/checksum";
 import { busy } from "../../lib/errors";
 import { shortage } from "../../lib/quota";
-import { closeReason, type ScreenStream } from "../../wire/screen/stream";
+import { closeSocket, isBehind, type ScreenStream } from "../../wire/screen/stream";
 import { CLOSE } from "../../wire/screen/viewer";
 
 /** How long a ticket is good, in milliseconds: the browser has it, and connects at once. */
@@ -19,12 +19,6 @@ const TICKET_MS = 15_000;
 
 /** How many there are at once, those included that are being opened. Most need a process of this desk (`screen-peers.ts`). */
 const RELAYED = { what: "viewers at other hosts over this desk", most: 16, times: 3 };
-
-/** How much may wait for the browser before the host's stream is not read any more, in bytes. */
-const UNSENT_BYTES = 65_536;
-
-/** How long a browser may take to end a connection that is closed, in milliseconds. */
-const LAST_MS = 3_000;
 
 type RelayCaller = Pick<Caller, "grant" | "client">;
 
@@ -109,11 +103,8 @@ function joined({ bytes, ended }: ScreenStream, grant: Grant): SocketAnswer {
     bytes.destroy();
     if (hasClosed) return;
     hasClosed = true;
-    socket?.close(code, closeReason(reason));
-    // One that does not answer the close frame.
-    setTimeout(() => socket?.terminate(), LAST_MS).unref();
+    closeSocket(socket, code, reason);
   };
-  const isFull = () => (socket?.unsent() ?? 0) > UNSENT_BYTES;
   const handlers: SocketHandlers = {
     opened(made) {
       socket = made;
@@ -121,7 +112,7 @@ function joined({ bytes, ended }: ScreenStream, grant: Grant): SocketAnswer {
       void ended.then(({ code, reason }) => close(code, reason));
       bytes.on("data", (piece: Buffer<ArrayBuffer>) => {
         made.send(piece);
-        if (isFull()) bytes.pause();
+        if (isBehind(made)) bytes.pause();
       });
       // One that was paused explicitly stays so.
       bytes.resume();
@@ -134,7 +125,7 @@ function joined({ bytes, ended }: ScreenStream, grant: Grant): SocketAnswer {
     },
     drained() {
       // A part of it, perhaps: with more each time, too much would wait, and the connection would be ended.
-      if (!isFull()) bytes.resume();
+      if (!isBehind(socket)) bytes.resume();
     },
     stopping: () => close(CLOSE.gone, "the server stops"),
     revoked: () => close(CLOSE.token, "its token has ended"),

@@ -5,7 +5,7 @@
  * it allows this desk.
  */
 
-import type { RemoteServer } from "../../client/carrier";
+import type { ServerBook } from "../../client/carrier";
 import { askHostFor } from "../../client/for-caller";
 import { callRemote } from "../../client/remote-call";
 import type { Caller } from "../../core/caller";
@@ -14,12 +14,6 @@ import { Failure, forbidden } from "../../lib/errors";
 import { createFairMap } from "../../lib/fair-map";
 import { type Elsewhere, handedOn, ownerOf, type Request } from "../../wire/webdriver/endpoint";
 import { type Answer, failing } from "../../wire/webdriver/errors";
-
-interface Book {
-  servers(
-    selection: string,
-  ): Promise<ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>>;
-}
 
 /** How long a host is waited for, in milliseconds: a list of actions may take long. */
 const PATIENCE = { sendMs: 15_000, answerMs: 3_600_000 };
@@ -36,7 +30,7 @@ interface HostSession {
 }
 
 /** @param most how many sessions are remembered. */
-export function createElsewhere(addressBook: () => Promise<Book>, most = MOST): Elsewhere {
+export function createElsewhere(addressBook: () => Promise<ServerBook>, most = MOST): Elsewhere {
   // Of a token that makes more sessions than others, the oldest go first: a host answers as it likes, and as often.
   const known = createFairMap<string, HostSession>(most);
 

@@ -9,6 +9,7 @@ import { secret } from "../../core/fields";
 import { kindOf, type Offence } from "../../core/input";
 import { rejected } from "../../lib/errors";
 import { innerValues } from "../../lib/inner-values";
+import { isObject } from "../../lib/is-object";
 import { printable } from "../../lib/sanitize";
 
 /** The version of the format that svc writes, and the only one that it reads. */
@@ -201,8 +202,4 @@ export function jsonFault(value: unknown): string | undefined {
     if (level.length === 0) return undefined;
   }
   return `expected at most ${MAX_DEPTH} levels of nesting`;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

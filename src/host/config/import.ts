@@ -19,6 +19,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { badInput, conflict, type Failure, messageOf, systemCode, unavailable } from "../../lib/errors";
 import { PRIVATE_FILE, writeFileAtomic } from "../../lib/files";
+import { freeStamp } from "../../lib/free-stamp";
 import { withLock } from "../../lib/lock";
 import { look } from "../../lib/look";
 import { configFiles } from "../../lib/paths";
@@ -128,7 +129,8 @@ interface Step {
 }
 
 function writeAll(folder: string, files: readonly PlannedFile[], now: Date): ImportReport["backups"] {
-  const stamp = freeStamp(folder, files, now);
+  const names = files.map(({ name }) => name);
+  const stamp = freeStamp(folder, names, now);
   const backups: ImportReport["backups"] = {};
   const steps: Step[] = [];
   for (const { name, before, content, data, mode, part } of files) {
@@ -169,14 +171,6 @@ function replacePart(name: BundledName, part: PlannedPart, content: unknown, bac
 }
 
 const inodeOf = (path: string) => look(path)?.ino;
-
-/** The first second from `now` on that is in the name of no backup of these files. */
-function freeStamp(folder: string, files: readonly PlannedFile[], now: Date): number {
-  let stamp = Math.floor(now.getTime() / 1_000);
-  const taken = () => files.some(({ name }) => look(join(folder, `${name}.bak.${stamp}`)));
-  while (taken()) stamp++;
-  return stamp;
-}
 
 /** Gives the old file a second name. Renaming the new file over the first one then keeps it, and there is always a file. */
 function backUp(path: string, backup: string): void {

@@ -8,15 +8,14 @@ import { basename } from "node:path";
 import * as v from "valibot";
 import { badInput } from "../../lib/errors";
 import { readIfThere, writeFileAtomic } from "../../lib/files";
+import { isObject } from "../../lib/is-object";
 import { withLock } from "../../lib/lock";
 import { meant } from "../../lib/nearest";
 import { printable } from "../../lib/sanitize";
 import { unusable } from "../../lib/trust-files";
 
 /** No list, which `v.record` would take and make an object of. */
-const OBJECT = v.custom<Record<string, unknown>>(
-  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-);
+const OBJECT = v.custom<Record<string, unknown>>(isObject);
 const LIST = v.array(v.string());
 
 /** The settings of this host. */

@@ -5,7 +5,6 @@
  * groups that it has made below. Only where svc and the program are one user may the program leave, by writing itself into another group of svc.
  */
 import {
-  accessSync,
   constants,
   existsSync,
   mkdirSync,
@@ -17,6 +16,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { isAlive } from "../../lib/alive";
 import { messageOf, systemCode, unavailable } from "../../lib/errors";
+import { mayUse } from "../../lib/look";
 import { orElse } from "../../lib/or-else";
 
 /** The folders of groups that svc makes, with its process id. */
@@ -191,11 +191,7 @@ function findHome(proc: string): Home {
     // Where svc itself has gone before.
     const folder = files === V2 && basename(own) === OWN && !divides(own) ? dirname(own) : own;
     if (files === V2 && !wordsIn(join(folder, "cgroup.controllers")).includes("memory")) continue;
-    try {
-      accessSync(folder, constants.W_OK);
-    } catch {
-      throw noGroup(`${folder} belongs to another user`);
-    }
+    if (!mayUse(folder, constants.W_OK)) throw noGroup(`${folder} belongs to another user`);
     return { folder, files };
   }
   throw noGroup("no control group of this process has a controller of memory");

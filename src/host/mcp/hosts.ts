@@ -1,6 +1,6 @@
 /** The hosts of the address book that agents may ask (`--on`). */
 
-import type { RemoteServer } from "../../client/carrier";
+import type { ServerBook } from "../../client/carrier";
 import { type Answer, askServers } from "../../client/fan-out";
 import type { Operation } from "../../core/operation";
 import { badInput } from "../../lib/errors";
@@ -42,16 +42,10 @@ export async function requireSelections(
     if (call.operation && SELECTING.has(call.operation.name)) await hosts.requireWithin(call.fields.on);
 }
 
-interface Book {
-  servers(
-    selection: string,
-  ): Promise<ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>>;
-}
-
-const labelsOf = async (book: Book, on: string) => (await book.servers(on)).map(({ label }) => label);
+const labelsOf = async (book: ServerBook, on: string) => (await book.servers(on)).map(({ label }) => label);
 
 /** @param selection those that agents may ask: all others do not exist for them. */
-export function createHosts(addressBook: () => Promise<Book>, selection: string): Hosts {
+export function createHosts(addressBook: () => Promise<ServerBook>, selection: string): Hosts {
   return {
     selection,
     async ask(on, operation, input, signal) {

@@ -22,7 +22,7 @@ import {
 import { sizeWithin } from "../../lib/json-size";
 import { meant } from "../../lib/nearest";
 import { printable } from "../../lib/sanitize";
-import { inSlices } from "../../lib/turn";
+import { stepsInSlices } from "../../lib/turn";
 import {
   deferredFields,
   isUnwrapped,
@@ -94,15 +94,7 @@ export async function checkActions(
   list: unknown,
   { quote = true }: { readonly quote?: boolean } = {},
 ): Promise<Action[]> {
-  const checker = new ListChecker(table, quote);
-  const work = checker.check(list);
-  let actions: Action[] = [];
-  await inSlices(() => {
-    const { done, value } = work.next();
-    if (done) actions = value;
-    return done === true;
-  });
-  return actions;
+  return stepsInSlices(new ListChecker(table, quote).check(list));
 }
 
 /** Work that yields after each action, and returns what it made. */

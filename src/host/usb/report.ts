@@ -2,6 +2,7 @@
  * The JSON reports of the platforms' own tools: a value of an unexpected type is ignored.
  */
 import { unavailable } from "../../lib/errors";
+import { isObject } from "../../lib/is-object";
 import { jsonOr } from "../../lib/json-in";
 
 /** An object of a report; any field may be missing or of any type. */
@@ -20,9 +21,5 @@ export function parseReport(tool: string, bytes: Uint8Array): unknown {
 
 /** The objects of `value`: a list, or the object itself, which is what PowerShell prints for a list of one. */
 export function itemsOf(value: unknown): Report[] {
-  return (Array.isArray(value) ? value : [value]).filter(isReport);
-}
-
-function isReport(value: unknown): value is Report {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return (Array.isArray(value) ? value : [value]).filter(isObject);
 }

@@ -6,7 +6,7 @@
  */
 import { badInput, type Failure } from "../errors";
 import { printable } from "../sanitize";
-import { inSlices } from "../turn";
+import { stepsInSlices, stepsNow } from "../turn";
 
 /** What one call may have. */
 export const MOST = { values: 20_000, references: 50_000, depth: 64 } as const;
@@ -22,24 +22,12 @@ const PIECE = 200;
 
 /** @throws `bad_input` for anything else than one call. */
 export function parseMethodCall(xml: string): MethodCall {
-  const reading = callIn(createReader(xml));
-  for (;;) {
-    const { done, value } = reading.next();
-    if (done) return value;
-  }
+  return stepsNow(callIn(createReader(xml)));
 }
 
 /** {@link parseMethodCall} in slices of the event loop: a call of a megabyte has thousands of values. */
 export async function parseInSlices(xml: string): Promise<MethodCall> {
-  const reading = callIn(createReader(xml));
-  let call: MethodCall | undefined;
-  await inSlices(() => {
-    const { done, value } = reading.next();
-    if (done) call = value;
-    return done === true;
-  });
-  if (!call) throw new Error("the call was not read");
-  return call;
+  return stepsInSlices(callIn(createReader(xml)));
 }
 
 /** What is read, in pieces: it yields after each of {@link PIECE} values. */

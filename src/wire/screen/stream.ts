@@ -1,5 +1,6 @@
 /** The stream of a viewer as a WebSocket: how a client names its ticket, and how it ends. */
 import type { Duplex } from "node:stream";
+import type { Socket } from "../../core/socket";
 import type { Ending } from "./viewer";
 
 /** The subprotocol of the stream. */
@@ -32,8 +33,23 @@ export interface ScreenStream {
 /** The longest reason of a close frame, in bytes (RFC 6455 section 5.5). */
 const MAX_REASON = 120;
 
+/** How long a client may take to end a connection that is closed, in milliseconds. */
+const LAST_MS = 3_000;
+
+/** Ends the connection of a viewer; at last also one that does not answer the close frame. */
+export function closeSocket(socket: Socket | undefined, code: number, reason: string): void {
+  socket?.close(code, closeReason(reason));
+  setTimeout(() => socket?.terminate(), LAST_MS).unref();
+}
+
+/** How much may wait for a client before what is to be sent to it is not read any more, in bytes. */
+const UNSENT_BYTES = 65_536;
+
+/** Whether a viewer reads slower than its stream comes. */
+export const isBehind = (socket: Socket | undefined): boolean => (socket?.unsent() ?? 0) > UNSENT_BYTES;
+
 /** `text` as the reason of a close frame, which has little room. */
-export function closeReason(text: string): string {
+function closeReason(text: string): string {
   if (Buffer.byteLength(text) <= MAX_REASON) return text;
   return Buffer.from(text)
     .subarray(0, MAX_REASON)

@@ -11,6 +11,7 @@ import { NAME_TEXT } from "../../core/rights";
 import { MAX_TIMEOUT_S, NAMED_VARIABLES, STOPS, VARIABLE, VARIABLES } from "../../core/run";
 import { countExcess } from "../../core/schema";
 import { badInput } from "../../lib/errors";
+import { isObject } from "../../lib/is-object";
 import { boundOf, excessIn } from "../../lib/json-bounds";
 import { jsonIn } from "../../lib/json-in";
 import { printable } from "../../lib/sanitize";
@@ -173,9 +174,6 @@ function oddVariables({ scripts, jobs }: WantedState): Offence[] {
 
 /** The fields of scripts and jobs that are spans of time. */
 const SPANS = ["timeout_s", "pace", "interval_seconds"];
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function withSpans(value: unknown): unknown {
   if (!isObject(value)) return value;

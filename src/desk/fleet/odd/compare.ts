@@ -4,7 +4,7 @@
  * Promise: the work is in proportion to the number of screens, and done in slices of some milliseconds. A screen of which nothing is known
  * makes no other one stand out.
  */
-import { inSlices } from "../../../lib/turn";
+import { stepsInSlices } from "../../../lib/turn";
 import { type Group, LEAST_SCREENS, lookAtGroup } from "./contributions";
 import type { PreparedScreen } from "./prepared";
 import type { OddHost } from "./rows";
@@ -28,14 +28,7 @@ export async function compareScreens(
   screens: readonly PreparedScreen[],
   among: readonly string[] = [],
 ): Promise<Verdict[]> {
-  const steps = comparing(screens, among);
-  let verdicts: Verdict[] = [];
-  await inSlices(() => {
-    const { done, value } = steps.next();
-    if (done) verdicts = value;
-    return done === true;
-  });
-  return verdicts;
+  return stepsInSlices(comparing(screens, among));
 }
 
 interface TaggedGroup {

@@ -8,6 +8,7 @@ import { operation } from "../../../core/operation";
 import { badInput, conflict, Failure, rejected, unavailable } from "../../../lib/errors";
 import { ensurePrivateFolder } from "../../../lib/files";
 import { withLock } from "../../../lib/lock";
+import { orElse } from "../../../lib/or-else";
 import { configFiles } from "../../../lib/paths";
 import { NAME, PART_FILE } from "../../../wire/nats/desk-part";
 import { FIRST, REGION } from "../../../wire/nats/region";
@@ -227,7 +228,7 @@ export const useNats = operation({
     return withLock(files.adminLock, async () => {
       // What is replaced may be anything; the servers beside it must be known.
       const isWhole = region === FIRST && replace;
-      const whole = isWhole ? readable(() => readDeskPart(files.nats)) : readDeskPart(files.nats);
+      const whole = isWhole ? orElse(() => readDeskPart(files.nats), undefined) : readDeskPart(files.nats);
       const isReplaced = whole ? partsOf(whole).has(region) : existsSync(files.nats);
       if (isReplaced && !replace) {
         throw conflict(
@@ -303,15 +304,6 @@ export const testNats = operation({
 function trustOf(by: { readonly pin?: string | undefined; readonly ca?: string | undefined } | undefined) {
   if (by?.pin !== undefined) return { kind: "pin", pins: [by.pin] } as const;
   return by?.ca === undefined ? ({ kind: "system" } as const) : ({ kind: "ca", pem: by.ca } as const);
-}
-
-/** What `read` gives; undefined where it throws. */
-function readable<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }
 
 /** Renames files that exist. @returns the new names. */

@@ -5,14 +5,13 @@ import { unavailable } from "../../../lib/errors";
 import { once } from "../../../lib/once";
 import type { Backend } from "../backend";
 import { keysymOf } from "../keys";
+import { isCharacter } from "../keysyms";
 import type { WaylandConnection } from "../wayland/connection";
 import type { Seat } from "../wayland/seat";
 import { followLayout, type Layout, type LookedUp } from "./layout";
 import { oncePerSession, type RemoteSession } from "./session";
 
 const [TAB, ENTER] = [0xff09, 0xff0d];
-/** Keysyms from here to the Unicode ones are keys with names, not characters. */
-const isCharacter = (keysym: number) => keysym < 0xfd00 || keysym >= 0x0100_0000;
 
 /** The keyboard. */
 export type RemoteKeyboard = Pick<Backend, "strike" | "type" | "keys"> & {

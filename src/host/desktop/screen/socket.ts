@@ -8,18 +8,12 @@ import { connect, type Socket as LocalSocket } from "node:net";
 import type { Grant } from "../../../core/rights";
 import { MAX_UNSENT_BYTES, type Socket, SocketAnswer } from "../../../core/socket";
 import { failureOf, messageOf } from "../../../lib/errors";
-import { closeReason } from "../../../wire/screen/stream";
+import { closeSocket, isBehind } from "../../../wire/screen/stream";
 import { CLOSE } from "../../../wire/screen/viewer";
 import type { AdmittedViewer } from "./screens";
 
-/** How much may wait for the client before the child's end is not read any more, in bytes. */
-const UNSENT_BYTES = 65_536;
-
 /** How much a client may send before it is let in, and ahead of the child, in bytes. */
 const MAX_EARLY_BYTES = 4_096;
-
-/** How long a client may take to end a connection that is closed, in milliseconds. */
-const LAST_MS = 3_000;
 
 interface Parts {
   /** Admits the viewer. Its stream does not exist yet. */
@@ -41,10 +35,8 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
   const close = (code: number, reason: string) => {
     if (hasClosed) return;
     hasClosed = true;
-    socket?.close(code, closeReason(reason));
+    closeSocket(socket, code, reason);
     local?.destroy();
-    // One that does not answer the close frame.
-    setTimeout(() => socket?.terminate(), LAST_MS).unref();
   };
   /** Ends the viewer with it: its row has the reason. */
   const endWith = (code: number, reason: string) => {
@@ -53,8 +45,6 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
     close(code, reason);
     gone.abort();
   };
-
-  const isFull = () => (socket?.unsent() ?? 0) > UNSENT_BYTES;
 
   const relay = ({ path, key, closed, ...viewer }: AdmittedViewer) => {
     id = viewer.id;
@@ -67,7 +57,7 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
     early = [];
     made.on("data", (bytes: Buffer<ArrayBuffer>) => {
       socket?.send(bytes);
-      if (isFull()) made.pause();
+      if (isBehind(socket)) made.pause();
     });
     made.on("error", (error) => close(CLOSE.broken, messageOf(error)));
     // What the child says of the end, a moment later, has the reason.
@@ -105,7 +95,7 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
     },
     drained() {
       // A part of it, perhaps: with more each time, too much would wait, and the connection would be ended.
-      if (!isFull()) local?.resume();
+      if (!isBehind(socket)) local?.resume();
     },
     stopping() {
       endWith(CLOSE.gone, "the server stops");

@@ -7,6 +7,7 @@ import { unavailable } from "../../../lib/errors";
 import { once } from "../../../lib/once";
 import type { Backend } from "../backend";
 import { keysymOf, keysymOfCharacter } from "../keys";
+import { isCharacter, isKeysym } from "../keysyms";
 import type { KeyStroke } from "../screen/child/watch";
 import { createMemory } from "../shared-memory";
 import type { WaylandConnection } from "./connection";
@@ -20,13 +21,6 @@ const XKB = 1;
 /** Control, Alt and Super: with them, a letter is a command, whatever Shift says. */
 const COMMANDS = 4 | 8 | 64;
 const key = (on: Device, code: number, isDown: boolean) => on.ask("key", eventTime(), code, isDown ? 1 : 0);
-/** Keysyms from here to the Unicode ones are keys with names, not characters. */
-const isCharacter = (keysym: number) => keysym < 0xfd00 || keysym >= 0x0100_0000;
-/** Whether there is such a keysym at all: others, which a viewer may send, are left out. */
-const isKeysym = (keysym: number) =>
-  (keysym >= 0x20 && keysym <= 0xffff) ||
-  (keysym >= 0x0100_0100 && keysym <= 0x0110_ffff) ||
-  (keysym >= 0x1008_0000 && keysym <= 0x1008_ffff);
 
 type Device = WaylandObject<"zwp_virtual_keyboard_v1">;
 

@@ -4,6 +4,7 @@
 import * as v from "valibot";
 import { DESKTOP_REQUEST } from "../../../core/desktop-request";
 import { COMMAND_LINE } from "../../../core/program";
+import { isObject } from "../../../lib/is-object";
 import { jsonLine } from "../../../lib/sanitize";
 import { failing } from "../../../wire/webdriver/errors";
 
@@ -62,8 +63,7 @@ export type Capabilities = v.InferOutput<typeof CAPABILITIES>;
 const MOST = 200;
 
 const SOME = v.custom<Readonly<Record<string, unknown>>>(
-  (value) =>
-    typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length <= MOST,
+  (value) => isObject(value) && Object.keys(value).length <= MOST,
 );
 
 /** Looked at before what is in it: a request may have tens of thousands. */

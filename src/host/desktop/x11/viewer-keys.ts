@@ -2,6 +2,7 @@
  * The keys of a viewer of the live screen on an X keyboard: keysyms first, so that what a person reads on their own key is
  * typed, whatever layout either side has.
  */
+import { isCharacter, isKeysym } from "../keysyms";
 import type { KeyStroke } from "../screen/child/watch";
 import type { KeycodeRemap } from "./keycode-remap";
 import { characterOf, findKeycode, type KeyboardState, strokeOf } from "./layout";
@@ -17,8 +18,6 @@ const isModifier = (keysym: number) =>
 /** After these, keys mean something else: Caps Lock, Shift Lock, Num Lock, Scroll Lock, and groups. */
 const isLock = (keysym: number) =>
   [0xffe5, 0xffe6, 0xff7f, 0xff14].includes(keysym) || (keysym >= 0xfe01 && keysym <= 0xfe13);
-/** Characters; the others (from 0xfd00) are keys with names. */
-const isCharacter = (keysym: number) => keysym < 0xfd00 || keysym >= 0x0100_0000;
 const isLetter = (keysym: number) => /^\p{L}$/u.test(characterOf(keysym));
 
 /** Latin-1 has keysyms of its own, and those only (X Window System Protocol, appendix A). */
@@ -26,12 +25,6 @@ function standardOf(keysym: number): number {
   const code = keysym - 0x0100_0000;
   return code >= 0x20 && code < 0x100 ? code : keysym;
 }
-
-/** Whether there is such a keysym at all: others are left out. */
-const isKeysym = (keysym: number) =>
-  (keysym >= 0x20 && keysym <= 0xffff) ||
-  (keysym >= 0x0100_0100 && keysym <= 0x0110_ffff) ||
-  (keysym >= 0x1008_0000 && keysym <= 0x1008_ffff);
 
 /** What strikes keycodes. */
 interface Keys {

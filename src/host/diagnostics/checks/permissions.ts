@@ -1,9 +1,9 @@
 /** `permissions`: nobody else can read the token and other private files, or change what is in their folder. */
-import { accessSync, constants, readdirSync, type Stats, statSync } from "node:fs";
+import { constants, readdirSync, type Stats, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isMissing } from "../../../lib/files";
 import { INBOX_ADVICE, inboxFault } from "../../../lib/inside";
-import { lookThrough } from "../../../lib/look";
+import { lookThrough, mayUse } from "../../../lib/look";
 import { orElse } from "../../../lib/or-else";
 import { configFiles } from "../../../lib/paths";
 import { findRunningServer } from "../../../lib/running-server";
@@ -196,13 +196,7 @@ const statesIn = (folder: string): string[] =>
 /** Whether this user cannot use it, or another user may change its mode; root may do that anyway. */
 function isForeign(path: string, file: Stats, uid: number): boolean {
   if (uid === 0 || file.uid === uid) return false;
-  if (file.uid !== 0) return true;
-  try {
-    accessSync(path, constants.R_OK | constants.W_OK);
-    return false;
-  } catch {
-    return true;
-  }
+  return file.uid !== 0 || !mayUse(path, constants.R_OK | constants.W_OK);
 }
 
 const modeOf = (file: Stats) => `0${(file.mode & 0o777).toString(8)}`;

@@ -7,6 +7,7 @@ import { dirname, resolve } from "node:path";
 import type { Offence } from "../../../../core/input";
 import { ListFault, parseScript, readScript, type Script, withPlaces } from "../../../../core/script";
 import { badInput, Failure } from "../../../../lib/errors";
+import { isObject } from "../../../../lib/is-object";
 import { pointerTo } from "../../../../lib/json-places";
 import { checkWanted, type WantedState } from "../../../../wire/state/wanted";
 
@@ -14,9 +15,6 @@ import { checkWanted, type WantedState } from "../../../../wire/state/wanted";
 type CheckList = (actions: unknown) => Promise<unknown>;
 
 type Fields = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * The state in the file at `path`; in standard input for `-`, with scripts beside the working folder.

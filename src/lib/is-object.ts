@@ -1,0 +1,3 @@
+/** Whether `value` is an object with fields: neither a list nor null. */
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
