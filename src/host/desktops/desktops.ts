@@ -6,7 +6,6 @@
  * again where a program of it dies, {@link MAX_RESTARTS} times. How many there are is bounded, and one token leaves some to others.
  */
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import { type DesktopSettings, NEW } from "../../core/desktop-request";
 import type { Publish } from "../../core/events";
 import { deadline } from "../../lib/deadline";
@@ -21,20 +20,13 @@ import {
   tooMany,
   unavailable,
 } from "../../lib/errors";
-import type { Log } from "../../lib/log";
 import { shortage } from "../../lib/quota";
 import { printable } from "../../lib/sanitize";
 import type { DesktopView } from "../../wire/screen/desktop-view";
-import type { Desktop } from "../desktop/desktop";
-import type { ProgramSession } from "../desktop/programs";
-import { type Account, asUser } from "./account";
-import type { Disks, FullDisk } from "./disk";
-import { type Display, startDisplay } from "./display";
+import type { FullDisk } from "./disk";
 import { aboutOf, type Entry, type Live, type OpenDesktop, openOf, requireSame, viewOf } from "./entry";
 import { desktopEnded, desktopFull, desktopStarted } from "./events";
-import { createKeeper, type Keeper } from "./keeper";
-import type { MemoryGroup, MemoryGroups } from "./memory";
-import type { Compositor, Tools } from "./tools";
+import { createMaker, type DesktopMaker, type MakerParts } from "./maker";
 
 /** How many there may be at once for each processor. */
 const FOR_EACH_PROCESSOR = 8;
@@ -88,23 +80,10 @@ export interface Desktops {
 }
 
 /** What desktops are made with. */
-export interface DesktopsParts {
-  readonly log: Log;
+export interface DesktopsParts extends MakerParts {
   readonly publish: Publish;
   /** The most at once; undefined for {@link FOR_EACH_PROCESSOR} times the number of processors. */
   readonly most?: number | undefined;
-  /** The environment of svc. */
-  readonly env: NodeJS.ProcessEnv;
-  /** What such a one is made of. @throws `unavailable` where a program is missing. */
-  tools(session: DesktopSettings["session"]): Tools | Compositor;
-  /** As whom they run; undefined as this process. @throws where nobody may. */
-  account(): Promise<Account | undefined>;
-  /** What bounds the memory of the programs of each desktop, and to how many bytes; undefined for no bound. */
-  readonly memory?: { readonly bytes: number; readonly groups: MemoryGroups } | undefined;
-  /** What bounds what the folders of each desktop hold; undefined for no bound. */
-  readonly disks?: Disks | undefined;
-  /** svc's own hands on a display. */
-  createDesktop(session: ProgramSession, lockFile: string): Promise<Desktop>;
 }
 
 export function createDesktops(parts: DesktopsParts): Desktops {
@@ -114,10 +93,10 @@ export function createDesktops(parts: DesktopsParts): Desktops {
 class DesktopList implements Desktops {
   readonly most: number;
   readonly #entries = new Map<string, Entry>();
-  #keeper: Promise<Keeper> | undefined;
-  #count = 0;
+  readonly #maker: DesktopMaker;
 
   constructor(private readonly parts: DesktopsParts) {
+    this.#maker = createMaker(parts);
     this.most = parts.most ?? FOR_EACH_PROCESSOR * availableParallelism();
   }
 
@@ -181,9 +160,7 @@ class DesktopList implements Desktops {
     await Promise.all(
       Array.from(this.#entries.values(), (entry) => this.#end(entry, unavailable("svc stops"))),
     );
-    const keeper = this.#keeper;
-    this.#keeper = undefined;
-    (await keeper?.catch(() => undefined))?.leave();
+    await this.#maker.leave();
   }
 
   #running(name: string): { readonly entry: Entry; readonly live: Live } {
@@ -222,7 +199,7 @@ class DesktopList implements Desktops {
         control,
         isKnown: false,
       },
-      live: this.#make(about.settings, ends),
+      live: this.#maker.make(about.settings, ends),
     };
     this.#entries.set(about.name, entry);
     this.#follow(entry);
@@ -256,35 +233,6 @@ class DesktopList implements Desktops {
     void live.display.disk?.full.then((held) => this.#full(entry, live, held));
   }
 
-  async #make(settings: DesktopSettings, signal: AbortSignal): Promise<Live> {
-    const { env, disks } = this.parts;
-    const tools = this.parts.tools(settings.session);
-    const account = await this.parts.account();
-    const keeper = await this.#keeperOf();
-    const nth = ++this.#count;
-    const folder = join(keeper.folder, `${nth}`);
-    const bound = this.parts.memory;
-    const memory = bound?.groups.make(nth, bound.bytes);
-    try {
-      const display = await startDisplay(settings, { folder, tools, account, memory, disks, env, signal });
-      const lockFile = join(folder, "input.lock");
-      const desktop = await this.parts.createDesktop({ ...display, as: display.asIts }, lockFile);
-      return { display, desktop, folder, lockFile, memory, gone: new AbortController() };
-    } catch (error) {
-      await this.#sweep(folder, memory, (command) => asUser(account, command));
-      throw error;
-    }
-  }
-
-  /** Made once; again where it could not be made. */
-  #keeperOf(): Promise<Keeper> {
-    this.#keeper ??= createKeeper().catch((error) => {
-      this.#keeper = undefined;
-      throw error;
-    });
-    return this.#keeper;
-  }
-
   /** A program of it has ended, and not because svc ends it. */
   async #lost(entry: Entry, live: Live, reason: Failure): Promise<void> {
     if (entry.ending || entry.now !== live) return;
@@ -298,7 +246,9 @@ class DesktopList implements Desktops {
     this.parts.log.warn(`the desktop ${entry.name} is started again: ${why}`);
     entry.now = undefined;
     entry.restarted.push(now);
-    entry.live = this.#close(live, reason).then(() => this.#make(entry.settings, entry.control.signal));
+    entry.live = this.#maker
+      .close(live, reason)
+      .then(() => this.#maker.make(entry.settings, entry.control.signal));
     this.#follow(entry);
     try {
       await entry.live;
@@ -326,7 +276,7 @@ class DesktopList implements Desktops {
   async #endNow(entry: Entry, reason: Failure): Promise<void> {
     entry.control.abort();
     const live = await entry.live.catch(() => undefined);
-    if (live) await this.#close(live, reason);
+    if (live) await this.#maker.close(live, reason);
     if (this.#entries.get(entry.name) === entry) this.#entries.delete(entry.name);
     this.#tellEnd(entry, reason.message);
   }
@@ -334,23 +284,6 @@ class DesktopList implements Desktops {
   #tellEnd(entry: Entry, reason: string): void {
     if (entry.isKnown) this.parts.publish(desktopEnded, { ...aboutOf(entry), reason });
     entry.isKnown = false;
-  }
-
-  async #close({ desktop, display, folder, memory, gone }: Live, reason: Failure): Promise<void> {
-    const { log } = this.parts;
-    gone.abort(reason);
-    await desktop
-      .stop()
-      .catch((error) => log.warn(`a desktop did not end as it should: ${messageOf(error)}`));
-    await this.#sweep(folder, memory, display.asIts);
-  }
-
-  /** Ends all processes of a desktop, and removes what it had. Never throws. */
-  async #sweep(folder: string, memory: MemoryGroup | undefined, as: Display["asIts"]): Promise<void> {
-    const left = (error: unknown) =>
-      this.parts.log.warn(`a desktop has ended and left something: ${messageOf(error)}`);
-    await this.#keeper?.then((keeper) => keeper.end(folder, as)).catch(left);
-    await memory?.end().catch(left);
   }
 }
 

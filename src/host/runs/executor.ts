@@ -24,14 +24,14 @@ import { ListFault } from "../../core/script";
 import { type RunDefaults, withDefaults } from "../../core/script-head";
 import { childOf, withTrace } from "../../core/trace-context";
 import { badInput, Failure, forbidden, messageOf, unavailable } from "../../lib/errors";
-import type { Requester } from "../../lib/slots";
 import { createRunRecord, hmacOfParameters, type RunRecord } from "../../wire/receipt/run-record";
 import type { TracedStart, TraceLooks } from "../trace/traces";
 import { type Action, flatten } from "./actions";
-import { type CalledScripts, callsUnknown, checkParameters, link } from "./called-scripts";
+import { type CalledScripts, checkParameters, link } from "./called-scripts";
 import { type CheckedList, checkedList } from "./checked-list";
 import { Checker } from "./checker";
 import type { ExecutorParts, RunPlace } from "./executor-parts";
+import { inTurn } from "./input-turn";
 import { mendIn } from "./mend";
 import { keepable } from "./redact";
 import { judge, resultOf } from "./report";
@@ -43,15 +43,6 @@ import { variablesOf } from "./variables";
 
 /** The most that is kept of a run whose answer nobody waits for, in bytes: the results of 2,000 hosts. */
 const MAX_UNATTENDED_BYTES = 256 * 1_024;
-
-/** Who waits for pointer and keyboard, in words too. */
-interface Turn {
-  readonly requester: Requester;
-  readonly who: string;
-  /** Whose pointer and keyboard they are; absent for those of the host. */
-  readonly place: RunPlace | undefined;
-  waiting(holder: string): void;
-}
 
 /** Checks and runs action lists. */
 export class Executor extends Checker {
@@ -141,11 +132,11 @@ export class Executor extends Checker {
     const turn = {
       requester: requesterOf(caller, active.signal),
       who: `run ${id.slice(0, 8)} (${[source.type, source.id].filter(Boolean).join(" ")})`,
+      lock: async () => place?.inputLock ?? this.parts.inputLock(),
       waiting: (holder: string) => progress(`actions, waiting for ${holder}`),
     };
     try {
-      const all = [actions, ...[...called.values()].map((script) => script.actions)].flat();
-      const outcomes = await this.inTurn(active, all, actions.length, { ...turn, place }, () =>
+      const outcomes = await inTurn(active, { actions, called }, turn, () =>
         withTrace(context, () => runner.run(actions, stop_on_error, keep).finally(() => runner.finish())),
       );
       await place?.end();
@@ -331,36 +322,6 @@ export class Executor extends Checker {
       if (asked) throw error;
       this.parts.log.warn(`run ${start.run_id} is not traced: ${messageOf(error)}`);
       return undefined;
-    }
-  }
-
-  /** Does `work`, which waits for its turn at the input devices if it uses them. A run that ends before its turn does nothing. */
-  private async inTurn(
-    active: ActiveRun,
-    all: readonly Action[],
-    count: number,
-    { requester, who, waiting, place }: Turn,
-    work: () => Promise<Outcome[]>,
-  ): Promise<Outcome[]> {
-    // A script that is read later may use them too.
-    const usesInput = ({ operation, input }: Action) =>
-      operation.uses === "input" || operation.usesInput?.(input) === true;
-    if (!flatten(all).some(usesInput) && !callsUnknown(all)) return work();
-    const take = async () => {
-      const lock = place?.inputLock ?? (await this.parts.inputLock());
-      active.waits(lock.holder);
-      return lock.take(requester, who, () => waiting(lock.holder()));
-    };
-    const turn = await take().catch((error) => active.abort(error));
-    if (!turn) return [];
-    active.goesOn();
-    let outcomes: Outcome[] = [];
-    try {
-      outcomes = await work();
-      return outcomes;
-    } finally {
-      const isDone = outcomes.length === count && outcomes.every(({ ok }) => ok);
-      await turn.end(isDone ? "finished" : "broken");
     }
   }
 }

@@ -6,7 +6,7 @@ import Ajv from "ajv/dist/2020";
 import fc from "fast-check";
 import { parse as parseYaml } from "yaml";
 import { readHead } from "../../../src/core/script-head";
-import { checkActions } from "../../../src/host/runs/actions";
+import { checkActions } from "../../../src/host/runs/check-actions";
 import { describeCommand } from "../../../src/host/runs/reference";
 import { scriptSchema } from "../../../src/host/runs/script-schema";
 import { Failure } from "../../../src/lib/errors";

@@ -6,15 +6,9 @@ import type { Grant } from "../../../core/rights";
 import { forbidden } from "../../../lib/errors";
 import type { ViewerView } from "../../../wire/screen/viewer";
 import type { Size } from "../geometry";
+import { type Admission, type AdmittedViewer, requireOn } from "./admission";
 import { noSuchViewer } from "./control";
-import {
-  type Admission,
-  type AdmittedViewer,
-  LiveScreen,
-  type LiveScreenParts,
-  requireOn,
-  type ScreenDesktop,
-} from "./screens";
+import { LiveScreen, type LiveScreenParts, type ScreenDesktop } from "./screens";
 
 /** What the viewers need of the service. */
 export interface ScreensParts extends Omit<LiveScreenParts, "desktop"> {

@@ -7,24 +7,20 @@
 import { hostname } from "node:os";
 import type * as v from "valibot";
 import type { SessionList } from "../../../core/answer-schemas";
-import type { Caller } from "../../../core/caller";
 import { type Publish, unheard } from "../../../core/events";
-import { allows, beyond, type Grant, shareOf } from "../../../core/rights";
+import { allows, beyond } from "../../../core/rights";
 import { deadline } from "../../../lib/deadline";
 import { cancelled, conflict, Failure, messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
-import { shortage } from "../../../lib/quota";
 import type { stateEndpoint } from "../../../wire/screen/endpoints";
-import { type CarrierKind, CLOSE, type Ending, type ViewerView } from "../../../wire/screen/viewer";
+import { CLOSE, type Ending, type ViewerView } from "../../../wire/screen/viewer";
 import type { Size } from "../geometry";
-import type { Door, ViewerCalls, ViewerEvents, ViewerStats } from "./calls";
+import { type Admission, type AdmittedViewer, requireOn, requireRoom } from "./admission";
+import type { ViewerCalls, ViewerEvents, ViewerStats } from "./calls";
 import { type Control, type ControlLock, createControl, noSuchViewer } from "./control";
 import { screenClosed, screenControl, screenOpened, screenWaiting } from "./events";
 import { aboutText, newViewer, quoted, refused, sessionOf, type Viewer } from "./viewer";
 import { type ConsentParts, createConsent } from "./viewer-consent";
-
-/** How many viewers there are at once; a named token alone gets three quarters. */
-const VIEWERS = { what: "viewers", most: 16, times: 3 };
 
 /** After so many seconds without a key or a move of the pointer control ends. */
 const IDLE_S = 300;
@@ -52,30 +48,6 @@ export interface LiveScreenParts extends Omit<ConsentParts, "waits"> {
   /** Aborted once the token of that name is revoked or has expired. */
   untilRevoked(token: string): AbortSignal;
   readonly publish?: Publish;
-}
-
-/** Who wants to look, and how the stream gets there. */
-export interface Admission {
-  /** With `request.untilTokenEnds` where nothing else ends the carrier with the token. */
-  readonly caller: Pick<Caller, "grant" | "client" | "request">;
-  /** Whether it shall control as soon as pointer and keyboard are free. */
-  readonly control: boolean;
-  readonly carrier: CarrierKind;
-  /** Ends the viewer, also while it waits. */
-  readonly signal: AbortSignal;
-  readonly id?: string | undefined;
-}
-
-/** A viewer that was let in: where its stream is, and how it ends. */
-export interface AdmittedViewer extends Door {
-  readonly id: string;
-  readonly closed: Promise<Ending>;
-}
-
-/** @throws `forbidden` where this host does not show its screen live. */
-export function requireOn({ isOn }: Pick<LiveScreenParts, "isOn">): void {
-  if (isOn) return;
-  throw refused("forbidden", CLOSE.denied, "the live screen is off here (svc serve --no-screen)");
 }
 
 /** The viewers of one desktop. */
@@ -126,7 +98,7 @@ export class LiveScreen {
     const { grant, client } = caller;
     signal.throwIfAborted();
     requireOn(this.parts);
-    this.#requireRoom(grant, control);
+    requireRoom(this.#viewers.values(), grant, control);
     const viewer = newViewer({ grant, client, carrier, id });
     this.#viewers.set(viewer.record.id, viewer);
     this.parts.desktop.viewerListeners.add(this.#listener);
@@ -230,16 +202,6 @@ export class LiveScreen {
     const viewer = this.#viewers.get(id);
     if (!viewer) throw noSuchViewer(id);
     return viewer;
-  }
-
-  /** @throws for who may not look, or not control; while there are too many. */
-  #requireRoom(grant: Grant, wantsControl: boolean): void {
-    for (const need of wantsControl ? (["screen", "operate"] as const) : (["screen"] as const)) {
-      if (!allows(grant, need)) throw refused("forbidden", CLOSE.denied, beyond(grant, `this needs ${need}`));
-    }
-    const shares = Array.from(this.#viewers.values(), (one) => shareOf(one.grant));
-    const full = shortage(VIEWERS, shares, shareOf(grant));
-    if (full !== undefined) throw refused("unavailable", CLOSE.full, full);
   }
 
   /** Ends the viewer with its token, and with its client. */

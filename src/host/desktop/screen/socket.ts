@@ -10,7 +10,7 @@ import { MAX_UNSENT_BYTES, type Socket, SocketAnswer } from "../../../core/socke
 import { failureOf, messageOf } from "../../../lib/errors";
 import { closeSocket, isBehind } from "../../../wire/screen/stream";
 import { CLOSE } from "../../../wire/screen/viewer";
-import type { AdmittedViewer } from "./screens";
+import type { AdmittedViewer } from "./admission";
 
 /** How much a client may send before it is let in, and ahead of the child, in bytes. */
 const MAX_EARLY_BYTES = 4_096;
