@@ -36,10 +36,10 @@ function hostsText({ hosts, heard, older }: NonNullable<Standing["hosts"]>): str
 }
 
 function followingLines(following: NonNullable<Standing["following"]>): string[] {
-  const { desk, snapshot, answered_s, fault, begun, taken_over, told } = following;
+  const { desk, snapshot, answered_s, fault, begun, taken_over, notified } = following;
   if (taken_over !== null)
     return [
-      `this machine has taken over from the desk at ${desk} at ${timeText(taken_over)}; ${told === null ? "that desk was not told yet" : `told at ${timeText(told)}`}`,
+      `this machine has taken over from the desk at ${desk} at ${timeText(taken_over)}; ${notified === null ? "that desk has not been notified yet" : `it was notified at ${timeText(notified)}`}`,
     ];
   return [
     `follows the desk at ${desk}: answered ${agoText(answered_s)}, newest snapshot ${snapshot === null ? "none" : timeText(snapshot)}`,
@@ -115,8 +115,10 @@ export default {
         );
         if (input.dry_run === true) return 0;
         if (!isBack) service.log.warn("no server runs here now: start it, at the address that hosts know");
-        if (!body.told)
-          service.log.warn(`the desk at ${body.desk} does not know yet: the server here tells it`);
+        if (!body.notified)
+          service.log.warn(
+            `the desk at ${body.desk} has not been notified yet: the server here does that once it answers`,
+          );
         return 0;
       },
       examples: [

@@ -20,7 +20,7 @@ import { show } from "../../../src/desk/join/standby/operations/standing";
 import { openSnapshot, openStandbyKey } from "../../../src/desk/join/standby/snapshot";
 import { takeOver } from "../../../src/desk/join/standby/take-over";
 import { createFolderFiles } from "../../../src/lib/folder-files";
-import { silentLog } from "../../../src/lib/log";
+import { type Log, silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import { openSigningKey } from "../../../src/trust/identity";
 import { listTokens, makeToken } from "../../../src/trust/operations/tokens";
@@ -34,8 +34,8 @@ import { joinString, tlsServer } from "./support";
 const HOST = { label: "lab-0", base_url: "https://10.0.0.9:9939", token: "t".repeat(32), tags: ["lab"] };
 
 /** A desk with a server, a host in its address book and a plan. */
-async function deskWithPlan() {
-  const desk = await tlsServer();
+async function deskWithPlan(options: Parameters<typeof tlsServer>[0] = {}) {
+  const desk = await tlsServer(options);
   await joinString(desk);
   writeFileSync(desk.files.formerAdminHosts, JSON.stringify({ hosts: [HOST] }), { mode: 0o600 });
   await (await desk.service.addressBook()).takeOver();
@@ -50,6 +50,20 @@ async function deskWithPlan() {
 async function followerOf({ service }: Machine) {
   const { log } = service;
   return createFollower({ ...(await service.takeOverUses()), log });
+}
+
+/** When a machine asks the desk within so many seconds, looked at every five. */
+async function timesOf({ service }: Machine, seconds: number, log: Log = silentLog): Promise<number[]> {
+  const clock = { ms: 0 };
+  const follower = createFollower({ ...(await service.takeOverUses()), log, now: () => clock.ms });
+  const asked: number[] = [];
+  for (; clock.ms < seconds * 1_000; clock.ms += 5_000) {
+    const question = follower.look();
+    if (question) asked.push(clock.ms / 1_000);
+    await question;
+  }
+  await follower.stop();
+  return asked;
 }
 
 /** Where the snapshot is that a machine has of its desk. */
@@ -190,7 +204,7 @@ test("once the desk is gone its standby is that desk: what may have run is unkno
   const taken = await call(next, takeOverDesk);
   expect(taken).toMatchObject({
     generation: generationOf(configFiles(next.configDir)).generation,
-    told: false,
+    notified: false,
   });
   expect(taken.notes).toEqual([
     "jobs that may have run, and are `unknown` here: 1",
@@ -212,7 +226,7 @@ test("a desk that was taken over sends nothing: its plans are paused, and none b
   await using next = testService();
   await followed(desk, next);
   const taken = await call(next, takeOverDesk, { force: true });
-  expect(taken).toMatchObject({ told: true });
+  expect(taken).toMatchObject({ notified: true });
   expect(takenOverBy(desk.files)).toMatchObject({ by: "second", generation: Number(taken.generation) });
   const plans = await desk.service.plans();
   const [plan] = plans.ledger.plans();
@@ -503,7 +517,7 @@ test("a desk that was taken over and follows the other one is not reinstated bef
   await call(next, takeOverDesk, { force: true });
   const following = readFollowing(configFiles(next.configDir));
   if (!following) throw new Error("it follows no desk");
-  writeFollowing(desk.files, { ...following, id: "aaaaaaaa", begun: null, taken_over: null, told: null });
+  writeFollowing(desk.files, { ...following, id: "aaaaaaaa", begun: null, taken_over: null, notified: null });
   await expect(call(desk, reinstate)).rejects.toThrow("`svc standby unfollow` before");
   rmSync(desk.files.following);
   await call(desk, reinstate);
@@ -541,20 +555,19 @@ test("a desk that refuses its standby is asked less and less often, and at least
   await using next = testService();
   await followed(desk, next);
   await call(desk, remove, { name: "second" });
-  const clock = { ms: 0 };
   const warnings: string[] = [];
-  const follower = createFollower({
-    ...(await next.service.takeOverUses()),
-    log: { ...silentLog, warn: (text: string) => void warnings.push(text) },
-    now: () => clock.ms,
-  });
-  const asked: number[] = [];
-  for (; clock.ms < 1_500_000; clock.ms += 5_000) {
-    const question = follower.look();
-    if (question) asked.push(clock.ms / 1_000);
-    await question;
-  }
-  await follower.stop();
-  expect(asked).toEqual([0, 10, 30, 70, 150, 310, 610, 910, 1_210]);
+  const log = { ...silentLog, warn: (text: string) => void warnings.push(text) };
+  expect(await timesOf(next, 1_500, log)).toEqual([0, 10, 30, 70, 150, 310, 610, 910, 1_210]);
   expect(warnings).toHaveLength(1);
+});
+
+test("a former desk at whose address somebody refuses the word is notified every ten seconds for two hours: its plans wait longer", async () => {
+  await using desk = await deskWithPlan({ rate_limit: 0 });
+  await using next = testService();
+  await followed(desk, next);
+  await call(next, takeOverDesk, { force: true });
+  await call(desk, remove, { name: "second" });
+  const times = await timesOf(next, 8_000);
+  expect(times.slice(0, 721)).toEqual(Array.from({ length: 721 }, (_, nth) => 10 * nth));
+  expect(times.slice(721)).toEqual([7_500, 7_800]);
 });

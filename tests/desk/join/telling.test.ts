@@ -59,10 +59,10 @@ function desk(
   };
 }
 
-test("hosts that have not answered are told again, and those that have are not", async () => {
+test("hosts that have not answered are notified again, and those that have are not", async () => {
   const answered = new Set(["a"]);
   const made = desk(["a", "b"], answered);
-  await until("both to be told", () => {
+  await until("both to be notified", () => {
     made.telling.look();
     return made.calls.length >= 2;
   });
@@ -87,7 +87,7 @@ test("a host that comes back hears at once, also while others are waited for tha
   made.up("removed");
   await until("it to hear", () => made.heard.has("back"));
   made.telling.look();
-  // Those that are away are not told a second time meanwhile.
+  // Those that are away are not notified a second time meanwhile.
   expect(made.calls).toEqual([["away", "back"], ["back"]]);
   away.resolve();
   await made.telling.stop();

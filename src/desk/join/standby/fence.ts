@@ -1,9 +1,9 @@
 /**
- * Tells hosts which desk this is, where that is not plain: where a desk was taken over, or is a further one of the same hosts.
+ * Notifies hosts of which desk this is, where that is not plain: where a desk was taken over, or is a further one of the same hosts.
  *
  * The promises: a host that has heard begins no job of the desk before, also where that is alive, has not heard, and reaches the host;
- * that desk believes no host that it was taken over, but what its own key has signed. Hosts with an earlier svc are told nothing, and take
- * the jobs of either.
+ * that desk believes no host that it was taken over, but what its own key has signed. Hosts with an earlier svc cannot
+ * hear, and take the jobs of either.
  */
 import { RemoteError, type RemoteServer } from "../../../client/carrier";
 import { callRemote } from "../../../client/remote-call";
@@ -18,7 +18,7 @@ import { isFirst, MAX_STEP, type Office, officeMessage } from "../../../wire/joi
 import { UNNAMED } from "./deposed";
 import { generationOf, type OfficeFiles } from "./office";
 
-/** How long a host may take to answer, in milliseconds, and how many are told at once: hosts that are off hold up no others for long. */
+/** How long a host may take to answer, in milliseconds, and how many are notified at once: hosts that are off hold up no others for long. */
 const ANSWER_MS = 10_000;
 const SLOTS = 64;
 
@@ -79,7 +79,7 @@ export interface Fence {
   forget(host: Pick<Reached, "host_id">): void;
   /** Which desk this is. */
   office(): Office;
-  /** Tells the hosts that have not heard in this process. @returns how many of them have not answered: they are told at the next call. */
+  /** Notifies the hosts that have not heard in this process. @returns how many of them have not answered: they are notified at the next call. */
   tellAll<H extends Joined>(
     hosts: readonly H[],
     reach: (host: H) => RemoteServer,
@@ -91,7 +91,7 @@ export interface Fence {
   beyond(): Beyond | null;
 }
 
-/** What somebody has told a host who has the key of this desk. */
+/** What a host has heard from somebody who has the key of this desk. */
 export interface Beyond {
   readonly host: string;
   readonly generation: number;
@@ -100,12 +100,12 @@ export interface Beyond {
 export function createFence(uses: FenceUses): Fence {
   const { files, log, key, isYielding = () => false } = uses;
   const proofs = createProofs(uses);
-  /** Whether a host takes it, and the membership that it was told for, by its id. */
-  const told = new RecentMap<{ readonly takes: boolean; readonly nonce?: string | undefined }>(MAX_HOSTS);
+  /** Of a host that has heard, by its id: whether it takes it, and for which membership. */
+  const known = new RecentMap<{ readonly takes: boolean; readonly nonce?: string | undefined }>(MAX_HOSTS);
   /** What was logged last of a host that does not hear. */
   const complaints = new RecentMap<string>(MAX_COMPLAINTS);
   const officeNow = createOfficeReader(files, () => {
-    told.clear();
+    known.clear();
     proofs.forget();
   });
   const requireSending = () => {
@@ -121,7 +121,7 @@ export function createFence(uses: FenceUses): Fence {
     // A person may have reinstated this desk meanwhile: then it has not heard of that.
     const note = (takes: boolean) => {
       const { line, generation } = officeNow();
-      if (line === own.line && generation === own.generation) told.set(hostId, { takes, nonce });
+      if (line === own.line && generation === own.generation) known.set(hostId, { takes, nonce });
     };
     try {
       const heard = await callRemote(host.server, generationEndpoint, input, ANSWER_MS, signal, client);
@@ -143,7 +143,7 @@ export function createFence(uses: FenceUses): Fence {
   };
 
   const hasHeard = ({ member }: Joined): boolean | undefined => {
-    const before = told.get(member?.host_id ?? "");
+    const before = known.get(member?.host_id ?? "");
     return before?.nonce === member?.nonce ? before?.takes : undefined;
   };
 
@@ -152,8 +152,8 @@ export function createFence(uses: FenceUses): Fence {
       const { host_id } = host;
       requireSending();
       if (host_id === null || isFirst(officeNow())) return undefined;
-      for (let times = 0; times < 2 && !told.get(host_id); times++) await tell(host, host_id, asking);
-      const now = told.get(host_id);
+      for (let times = 0; times < 2 && !known.get(host_id); times++) await tell(host, host_id, asking);
+      const now = known.get(host_id);
       if (!now) throw new RemoteError("unreachable", "this desk has just been reinstated", false);
       return now.takes ? officeNow() : undefined;
     },
@@ -168,7 +168,7 @@ export function createFence(uses: FenceUses): Fence {
       }
     },
     forget({ host_id }) {
-      if (host_id !== null) told.delete(host_id);
+      if (host_id !== null) known.delete(host_id);
     },
     office: officeNow,
     hasHeard,

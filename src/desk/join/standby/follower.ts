@@ -1,10 +1,11 @@
 /**
- * Follows a desk, and after a take-over tells that desk so until it has heard.
+ * Follows a desk, and after a take-over notifies that desk, again and again.
  *
- * The promise: it asks every {@link ASK_MS}, and less often where a snapshot takes long; a fault ends nothing, and what is here stays.
+ * The promise: it asks every five seconds, and less often where a snapshot takes long; a fault ends nothing, and what is here stays.
  */
 import { RemoteError } from "../../../client/carrier";
 import type { Publish } from "../../../core/events";
+import { type Backoff, doubled } from "../../../lib/backoff";
 import { unavailable } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
 import { openSigningKey } from "../../../trust/identity";
@@ -15,18 +16,18 @@ import { generationOf, type OfficeFiles, takenOverBy, writeTakenOver } from "./o
 import { keep, type PullUses, pull, tell, whyNot } from "./pull";
 import { LATE_MS } from "./standbys";
 
-/** The pause between two questions, in milliseconds, and how many times as long as a snapshot has taken. */
-const ASK_MS = 5_000;
+/** The pauses between two questions: they double where the desk refuses. And how many times as long as a snapshot has taken one is. */
+const ASKING: Backoff = { firstMs: 5_000, longestMs: 300_000 };
 const TIMES = 5;
 
 /**
- * The pause before a desk that has heard of the take-over is told again, in milliseconds: it may be reinstated, or a copy from a backup, whose
- * plans wait a little longer than that after a start (`standbys.ts`).
+ * The same before the former desk is notified again, also one that has been: it may be reinstated, or a copy from a backup. The plans of a desk
+ * wait longer than these after a start (`standbys.ts`), so that one which is back hears before they go on, whoever had its address meanwhile.
  */
-const TOLD_MS = 5_000;
+const NOTIFYING: Backoff = { firstMs: 5_000, longestMs: 10_000 };
 
-/** The longest pause between two questions to a desk that refuses them, in milliseconds. */
-const REFUSED_MS = 300_000;
+/** After so many refusals, of two hours, it is notified as seldom as it would be asked: each leaves a row in the audit log of who refuses. */
+const MANY = 720;
 
 interface FollowerUses extends PullUses {
   readonly files: PullUses["files"] & OfficeFiles;
@@ -90,11 +91,12 @@ export function createFollower(uses: FollowerUses): Follower {
     if (here?.id !== following.id || here.taken_over !== null) return;
     const isNews = pulled.sealed !== undefined || pulled.following.pins.join() !== following.pins.join();
     if (isNews) keep(files, pulled);
-    due = now() + Math.max(ASK_MS, TIMES * (performance.now() - since));
+    due = now() + Math.max(ASKING.firstMs, TIMES * (performance.now() - since));
     heard(following.address);
   };
   const work = async (following: Following) => {
-    due = now() + (following.told === null ? ASK_MS : TOLD_MS);
+    const pauses = following.taken_over === null || refusals >= MANY ? ASKING : NOTIFYING;
+    due = now() + pauses.firstMs;
     try {
       if (following.taken_over === null) await follow(following);
       else {
@@ -106,7 +108,7 @@ export function createFollower(uses: FollowerUses): Follower {
     } catch (error) {
       // A desk that has removed this standby, or this machine itself, which has the address of the desk now, says the same each time.
       refusals = isRefusal(error) ? refusals + 1 : 0;
-      if (refusals > 0) due = now() + Math.min(ASK_MS * 2 ** refusals, REFUSED_MS);
+      if (refusals > 0) due = now() + doubled(pauses, refusals);
       if (!ending.signal.aborted && following.taken_over === null) missed(following.address, error);
     }
   };
@@ -147,7 +149,7 @@ const isRefusal = (error: unknown): boolean => {
 const secondsSince = (at: number) => Math.round((performance.now() - at) / 1_000);
 
 /**
- * Tells the desk from which this machine has taken over.
+ * Notifies the desk from which this machine has taken over.
  *
  * @returns whether it has heard, and this machine is the desk: where a person has reinstated it since, or another standby has taken over
  *   later, it has a higher generation, and this machine is the desk no more.
@@ -163,7 +165,7 @@ export async function tellFormer(
   const own = generationOf(files);
   const answer = await tell(following, own, openSigningKey(files.deskKey).sign, signal);
   const now = new Date().toISOString();
-  if (following.told === null) writeFollowing(files, { ...following, told: now });
+  if (following.notified === null) writeFollowing(files, { ...following, notified: now });
   // Where it is higher, another standby has taken over later.
   if (answer.yielded && answer.generation <= own.generation) return true;
   if (answer.generation > own.generation + MAX_STEP)

@@ -30,9 +30,9 @@ const FOLLOWING = v.object({
   proof: v.optional(v.nullable(v.string()), null),
   /** When this machine began to take over: it may have a part of what makes the desk. */
   begun: v.nullable(v.string()),
-  /** When this machine took over, and when the former desk was told; null where it was not. */
+  /** When this machine took over, and when the former desk was notified; null where it was not. */
   taken_over: v.nullable(v.string()),
-  told: v.nullable(v.string()),
+  notified: v.nullable(v.string()),
 });
 
 export type Following = v.InferOutput<typeof FOLLOWING>;

@@ -43,8 +43,8 @@ export interface TakenFrom {
   readonly written: readonly string[];
   readonly backups: Readonly<Record<string, string>>;
   readonly notes: readonly string[];
-  /** Whether the former desk knows. */
-  readonly told: boolean;
+  /** Whether the former desk has been notified. */
+  readonly notified: boolean;
 }
 
 /**
@@ -66,7 +66,7 @@ export async function takeOver(
   const following = isUp ? await newest(uses, known) : known;
   const { bundle, generation, line } = await snapshotOf(uses, following);
   const about = { desk: following.address, generation, snapshot: following.snapshot ?? "" };
-  if (dry_run) return { ...about, written: [], backups: {}, notes: [], told: false };
+  if (dry_run) return { ...about, written: [], backups: {}, notes: [], notified: false };
   if (uses.hasServer()) throw conflict("a server runs here: stop it before this machine takes over");
   const now = new Date().toISOString();
   const office = generationText({ generation, since: now, by: following.id, line });
@@ -80,12 +80,12 @@ export async function takeOver(
     begins: () => writeFollowing(files, { ...following, begun: now }),
     isOff: () => writeFollowing(files, following),
   });
-  const over = { ...following, begun: now, taken_over: now, told: null };
+  const over = { ...following, begun: now, taken_over: now, notified: null };
   writeFollowing(files, over);
   removeSnapshots(files);
-  // One that does not answer now is told by the server here, again and again.
-  const told = await tellFormer(files, over, undefined, uses.publish).catch(() => false);
-  return { ...about, ...done, told };
+  // One that does not answer now is notified by the server here, again and again.
+  const notified = await tellFormer(files, over, undefined, uses.publish).catch(() => false);
+  return { ...about, ...done, notified };
 }
 
 /** What the desk has done since the last look, where it says so. */

@@ -1,8 +1,8 @@
 /**
  * Has every host hear which desk this is, where a desk was taken over, or is a further one of the same hosts.
  *
- * The promise: hosts are told at the start, before they get anything else that a server looks after; each one that comes back is told
- * then; and those that have not answered are told again and again, ever less often.
+ * The promise: hosts are notified at the start, before they get anything else that a server looks after; each one that comes back is
+ * notified then; and those that have not answered are notified again and again, ever less often.
  */
 import type { RemoteServer } from "../../../client/carrier";
 import { type Backoff, doubled, jitter } from "../../../lib/backoff";
@@ -11,7 +11,7 @@ import type { Log } from "../../../lib/log";
 import { isFirst } from "../../../wire/join/office";
 import type { Fence, Joined } from "./fence";
 
-/** The pauses before those are told again that have not answered. */
+/** The pauses before those are notified again that have not answered. */
 const AGAIN: Backoff = { firstMs: 5_000, longestMs: 5 * 60_000 };
 
 /** The address book, as far as it says who is to hear. */
@@ -34,7 +34,7 @@ interface TellingUses<H extends Joined> {
   };
   /** Whether this machine is the desk. */
   mayTell(): boolean;
-  /** The pauses before those are told again that have not answered (default: 5 s to 5 minutes). */
+  /** The pauses before those are notified again that have not answered (default: 5 s to 5 minutes). */
   readonly again?: Backoff;
 }
 
@@ -48,7 +48,7 @@ export interface Heard {
 }
 
 export interface Telling {
-  /** Tells where it is time, and waits for nothing. */
+  /** Notifies hosts where it is time, and waits for nothing. */
   look(): void;
   /** Null where this desk says nothing of which it is, or is none. */
   heard(): Heard | null;
@@ -67,7 +67,7 @@ export function createTelling<H extends Joined>({
   const { signal } = ending;
   let due = 0;
   let failures = 0;
-  let toldAs = "";
+  let notifiedAs = "";
   let telling: Promise<void> | undefined;
   let catchingUp: Promise<void> | undefined;
   /** The labels of hosts that have come back. */
@@ -117,7 +117,7 @@ export function createTelling<H extends Joined>({
       if (telling || !mayBegin()) return;
       const office = JSON.stringify(fence.office());
       // A person may have reinstated this desk.
-      if (office !== toldAs) [toldAs, due, failures] = [office, 0, 0];
+      if (office !== notifiedAs) [notifiedAs, due, failures] = [office, 0, 0];
       if (performance.now() < due) return;
       telling = tellAll()
         .catch(failed)

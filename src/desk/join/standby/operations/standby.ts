@@ -65,7 +65,7 @@ export const follow = operation({
       service.takeOverUses(),
     ]);
     const fresh = { address, pins: [pin], id, secret, since: new Date().toISOString() };
-    const none = { stamp: null, snapshot: null, proof: null, begun: null, taken_over: null, told: null };
+    const none = { stamp: null, snapshot: null, proof: null, begun: null, taken_over: null, notified: null };
     const pulled = await pullNow(uses, { ...fresh, ...none }).catch((error) => {
       throw refusedBy(address, error);
     });
@@ -117,8 +117,8 @@ export const takeOverDesk = operation({
     backups: v.record(v.string(), v.string()),
     /** What the operator should know: plans that are paused, jobs that may have run, logs that are broken. */
     notes: v.array(v.string()),
-    /** Whether the former desk knows; else the server here tells it once it answers. */
-    told: v.boolean(),
+    /** Whether the former desk has been notified; else the server here does that once it answers. */
+    notified: v.boolean(),
   }),
   async run(service: Uses, ways, caller) {
     const { takeOver } = await import("../take-over");

@@ -56,9 +56,9 @@ const STANDING = v.object({
       fault: v.nullable(v.string()),
       /** When a take-over began that has not ended: it was cut off, unless it is under way. */
       begun: v.nullable(v.string()),
-      /** When this machine has taken over, and when the former desk was told. */
+      /** When this machine has taken over, and when the former desk was notified. */
       taken_over: v.nullable(v.string()),
-      told: v.nullable(v.string()),
+      notified: v.nullable(v.string()),
     }),
   ),
   /** How many hosts have joined, have heard which desk this is, and cannot hear with their svc; null where the server here tells none. */
@@ -106,7 +106,7 @@ export async function standingOf({
           ...{ desk: following.address, since: following.since, snapshot: following.snapshot },
           ...(followerState() ?? { answered_s: null, silent_s: null, fault: null }),
           begun: following.taken_over === null ? following.begun : null,
-          ...{ taken_over: following.taken_over, told: following.told },
+          ...{ taken_over: following.taken_over, notified: following.notified },
         }
       : null,
     ...hostsHeard(),
