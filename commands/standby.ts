@@ -11,9 +11,9 @@ const agoText = (seconds: number | null) =>
   seconds === null ? "not since the server started" : `${seconds} s ago`;
 
 function standingText({ generation, taken_over, standbys, following, hosts, beyond }: Standing): string {
-  const lines = standbys.map(({ name, asked_s, current }) => {
+  const lines = standbys.flatMap(({ name, asked_s, current, from }) => {
     const has = current === null ? "" : current ? ", has all of it" : ", is behind";
-    return `standby ${printable(name)}: asked ${agoText(asked_s)}${has}`;
+    return [`standby ${printable(name)}: asked ${agoText(asked_s)}${has}`, ...from.map(originText)];
   });
   if (generation > 0) lines.push(`this desk was taken over or reinstated before: generation ${generation}`);
   if (taken_over)
@@ -28,6 +28,9 @@ function standingText({ generation, taken_over, standbys, following, hosts, beyo
     );
   return lines.length > 0 ? lines.join("\n") : "this desk has no standby, and this machine follows no desk";
 }
+
+const originText = ({ address, since, asked_s, proved }: Standing["standbys"][number]["from"][number]) =>
+  `  from ${printable(address)} since ${timeText(since)}, last ${agoText(asked_s)}${proved ? "" : ", with the string alone"}`;
 
 function hostsText({ hosts, heard, older }: NonNullable<Standing["hosts"]>): string {
   const others =

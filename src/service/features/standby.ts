@@ -14,7 +14,7 @@ import type { TakeOverUses } from "../../desk/join/standby/take-over";
 import type { Heard, Telling } from "../../desk/join/standby/telling";
 import { conflict } from "../../lib/errors";
 import { once } from "../../lib/once";
-import { hasBook } from "../../lib/paths";
+import { type ConfigFiles, hasBook } from "../../lib/paths";
 import { printable } from "../../lib/sanitize";
 import type { SigningKey } from "../../trust/identity";
 import type { ServiceParts } from "../parts";
@@ -48,7 +48,7 @@ export interface StandbyFeatures {
 export interface StandbyTasks {
   /** Follows the desk, and tells of standbys that are late. */
   lookAtStandbys(): Promise<void>;
-  /** Whether plans of before the start may go on: not before it is known that no standby has taken over. */
+  /** Whether plans of before the start may go on: not before standbys and hosts were asked whether one has taken over. */
   plansMayGoOn(): Promise<boolean>;
 }
 
@@ -84,6 +84,7 @@ export function standbyFeatures(shared: ServiceParts): StandbyFeatures & Standby
     telling = createTelling({
       ...{ fence: made, book, log, events },
       mayTell: () => phase.runsJobs && isInOffice(files, unwritten.taken),
+      hasStandbys: () => existsSync(files.standbys),
     });
     return telling;
   });
@@ -127,7 +128,7 @@ export function standbyFeatures(shared: ServiceParts): StandbyFeatures & Standby
     async lookAtStandbys() {
       if (existsSync(files.standbys)) (await standbys()).look();
       if (phase.runsJobs && (following || existsSync(files.following))) (await follower()).look();
-      if (phase.runsJobs && existsSync(files.deskGeneration) && hasBook(files)) (await tells()).look();
+      if (phase.runsJobs && mayBeOver(files) && hasBook(files)) (await tells()).look();
       // Last: as long as it cannot be written, it fails.
       if (unwritten.taken)
         await (await import("../../desk/join/standby/deposed")).writeUnwritten(yieldUses(), announce);
@@ -140,7 +141,7 @@ export function standbyFeatures(shared: ServiceParts): StandbyFeatures & Standby
         if (taken) await yieldPlans(shared, taken.by);
         else requireInOffice(files);
       }
-      return !existsSync(files.standbys) || (await standbys()).mayGoOn();
+      return !existsSync(files.standbys) || (await standbys()).mayGoOn(telling?.hasAsked() ?? true);
     },
   };
 }
@@ -181,10 +182,14 @@ async function takeOverUses({ service, configDir, files, publish }: ServiceParts
   };
 }
 
+/** Whether this is a desk that has a standby, or was taken over before: another machine may be the desk. */
+const mayBeOver = (files: Pick<ConfigFiles, "standbys" | "deskGeneration">): boolean =>
+  [files.standbys, files.deskGeneration].some((file) => existsSync(file));
+
 async function requireDeskAt({ service, files }: ServiceParts, host: Host): Promise<void> {
   const { label, member } = host;
   // Without a standby, and on a desk that nobody has taken over, there is nobody to have done so.
-  if (!member || ![files.standbys, files.deskGeneration].some((file) => existsSync(file))) return;
+  if (!member || !mayBeOver(files)) return;
   const [fence, book] = await Promise.all([service.deskFence(), service.addressBook()]);
   const reached = { label, server: book.reach(host), host_id: member.host_id };
   if (await fence.isOver(reached, {}))

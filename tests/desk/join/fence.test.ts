@@ -307,6 +307,18 @@ test("a server that has taken over tells its hosts by itself, and says how many 
   stop();
 });
 
+test("a first desk that has not heard asks its hosts when it starts, and so hears before it sends anything", async () => {
+  await using made = await cutOff();
+  const { desk, table } = made;
+  expect(takenOverBy(desk.files)).toBeUndefined();
+  // Nor by what asks before the pins of hosts are changed, a second later.
+  Object.assign(desk.service, { requireDeskAt: () => Promise.reject(unavailable("nobody asks here")) });
+  const stop = await desk.service.runJobs();
+  await until("the first desk to know", () => takenOverBy(desk.files) !== undefined, { seconds: 10 });
+  stop();
+  expect(table.ran()).toBe(0);
+});
+
 test("a desk that knows that it was taken over sends nothing, also where that cannot be written", async () => {
   await using made = await cutOff(false);
   const { desk, table } = made;

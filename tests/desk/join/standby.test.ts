@@ -17,6 +17,7 @@ import {
 import { allow, operations, reinstate, remove } from "../../../src/desk/join/standby/operations/desk";
 import { follow, showKey, takeOverDesk, unfollow } from "../../../src/desk/join/standby/operations/standby";
 import { show } from "../../../src/desk/join/standby/operations/standing";
+import { createOrigins } from "../../../src/desk/join/standby/origins";
 import { openSnapshot, openStandbyKey } from "../../../src/desk/join/standby/snapshot";
 import { takeOver } from "../../../src/desk/join/standby/take-over";
 import { createFolderFiles } from "../../../src/lib/folder-files";
@@ -275,9 +276,45 @@ test("a desk with a standby waits for its word before plans go on after a start"
   const string = parseStandbyString(await followed(desk, next));
   const { createStandbys } = await import("../../../src/desk/join/standby/standbys");
   const started = createStandbys(desk.files, desk.service.log, () => {});
-  expect(started.mayGoOn()).toBe(false);
+  expect(started.mayGoOn(true)).toBe(false);
   started.heard(started.find(string.id, string.secret), null);
-  expect(started.mayGoOn()).toBe(true);
+  expect(started.mayGoOn(false)).toBe(false);
+  expect(started.mayGoOn(true)).toBe(true);
+});
+
+test("a desk names the addresses where a standby string is used, and the standby's are not pushed out by others", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  const here = { address: "127.0.0.1", since: expect.any(String), asked_s: expect.any(Number) };
+  // Before it has a snapshot, it has the string alone.
+  expect(await call(desk, show)).toMatchObject({ standbys: [{ from: [{ ...here, proved: false }] }] });
+  const follower = await followerOf(next);
+  await follower.look();
+  await follower.stop();
+  expect(await call(desk, show)).toMatchObject({ standbys: [{ from: [{ ...here, proved: true }] }] });
+  const { origins, list } = await desk.service.standbys();
+  const [second] = list();
+  if (!second) throw new Error("no standby");
+  for (let nth = 0; nth < 20; nth++) origins.came(second, `10.0.0.${nth}`, false);
+  const from = origins.of(second.id);
+  expect(from.map(({ address }) => address)).toEqual([
+    ...Array.from({ length: 8 }, (_, nth) => `10.0.0.${12 + nth}`),
+    "127.0.0.1",
+  ]);
+  await call(desk, remove, { name: "second" });
+  expect(origins.of(second.id)).toEqual([]);
+});
+
+test("a standby that comes from another address is logged, once for each", () => {
+  const warnings: string[] = [];
+  const origins = createOrigins({ warn: (text: string) => void warnings.push(text) });
+  for (const address of ["10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.1"])
+    origins.came({ id: "aaaaaaaa", name: "second" }, address, true);
+  origins.came({ id: "aaaaaaaa", name: "second" }, "10.0.0.3", false);
+  expect(warnings).toEqual([
+    "the standby second asks from 10.0.0.2, and has asked from 10.0.0.1: where it did not move, two machines have its key",
+  ]);
 });
 
 test("a desk follows no other, and a standby forgets what it had when it follows no more", async () => {

@@ -19,7 +19,7 @@ function desk(
   const hosts = labels.map(hostNamed);
   const calls: string[][] = [];
   const heard = new Set<string>();
-  const state = { office, isDesk: true };
+  const state = { office, isDesk: true, hasStandbys: false };
   /** What a call waits for that has a host which does not answer. */
   let patience = Promise.resolve();
   const fence: Pick<Fence, "office" | "tellAll" | "hasHeard"> = {
@@ -48,6 +48,7 @@ function desk(
   };
   const telling = createTelling({
     ...{ fence, book, events, log: silentLog, mayTell: () => state.isDesk },
+    hasStandbys: () => state.hasStandbys,
     again: { firstMs: 1, longestMs: 10 },
   });
   return {
@@ -119,6 +120,19 @@ test("a desk that nobody has taken over tells nobody, and counts nobody", async 
   made.up("a");
   for (let turn = 0; turn < 3; turn++) await nextTurn();
   expect(made.calls).toEqual([]);
+  expect(made.telling.heard()).toBeNull();
+  await made.telling.stop();
+});
+
+test("a first desk that has standbys asks its hosts, which may have heard of another one, and knows when all were asked", async () => {
+  const made = desk(["a", "away"], new Set(["a"]), { line: "", generation: 0 });
+  made.state.hasStandbys = true;
+  expect(made.telling.hasAsked()).toBe(false);
+  made.telling.look();
+  await until("all to be asked", () => made.telling.hasAsked());
+  made.up("away");
+  await until("the other to be asked again", () => made.calls.length === 2);
+  expect(made.calls).toEqual([["a", "away"], ["away"]]);
   expect(made.telling.heard()).toBeNull();
   await made.telling.stop();
 });

@@ -14,20 +14,38 @@ const following = {
   ...{ silent_s: 3, fault: null, begun: null },
 };
 
+/** A standby that asked from those addresses, so many seconds ago. */
+const second = (asked: Record<string, number> = {}, proved = true) => ({
+  ...{ name: "second", silent_s: 4 },
+  from: Object.entries(asked).map(([address, asked_s]) => ({ address, asked_s, proved })),
+});
+
 test("a host without standbys is fine, and so are a desk and a standby that hear of each other", async () => {
   expect(await run(null)).toMatchObject({ ok: true, severity: "info" });
-  expect(await run({ standbys: [{ name: "second", silent_s: 4 }] })).toMatchObject({ severity: "info" });
+  expect(await run({ standbys: [second()] })).toMatchObject({ severity: "info" });
   expect(await run({ following })).toMatchObject({ severity: "info" });
 });
 
 test("a standby that is silent, and a desk that does not answer, are warnings", async () => {
-  expect(await run({ standbys: [{ name: "second", silent_s: 61 }] })).toMatchObject({
+  expect(await run({ standbys: [{ ...second(), silent_s: 61 }] })).toMatchObject({
     ...{ severity: "warn", extra: { late: ["second"] } },
   });
   expect(await run({ following: { ...following, silent_s: 61 } })).toMatchObject({ severity: "warn" });
   expect(await run({ following: { ...following, fault: "connection refused" } })).toMatchObject({
     ...{ severity: "warn", detail: expect.stringContaining("connection refused") },
   });
+});
+
+test("a standby that asks from two addresses at once is a warning: two machines may have its key", async () => {
+  expect(await run({ standbys: [second({ "10.0.0.1": 9, "10.0.0.2": 4 })] })).toMatchObject({
+    ...{ severity: "warn", detail: "the standby second asks from 10.0.0.1 and 10.0.0.2" },
+  });
+  expect(await run({ standbys: [second({ "10.0.0.1": 900, "10.0.0.2": 4 })] })).toMatchObject({
+    severity: "info",
+  });
+  // Who has the string alone is no second standby.
+  const found = [second({ "10.0.0.1": 9, "10.0.0.2": 4 }, false)];
+  expect(await run({ standbys: found })).toMatchObject({ severity: "info" });
 });
 
 test("a desk that was taken over is a failure, and the standby that has is none", async () => {

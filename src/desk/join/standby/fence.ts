@@ -2,8 +2,8 @@
  * Notifies hosts of which desk this is, where that is not plain: where a desk was taken over, or is a further one of the same hosts.
  *
  * The promises: a host that has heard begins no job of the desk before, also where that is alive, has not heard, and reaches the host;
- * that desk believes no host that it was taken over, but what its own key has signed. Hosts with an earlier svc cannot
- * hear, and take the jobs of either.
+ * that desk believes no host that it was taken over, but what its own key has signed. Hosts with an earlier svc cannot hear, and take the
+ * jobs of either.
  */
 import { RemoteError, type RemoteServer } from "../../../client/carrier";
 import { callRemote } from "../../../client/remote-call";
@@ -79,7 +79,11 @@ export interface Fence {
   forget(host: Pick<Reached, "host_id">): void;
   /** Which desk this is. */
   office(): Office;
-  /** Notifies the hosts that have not heard in this process. @returns how many of them have not answered: they are notified at the next call. */
+  /**
+   * Notifies the hosts that have not heard in this process, also where it is plain which desk this is.
+   *
+   * @returns how many of them have not answered: they are notified at the next call.
+   */
   tellAll<H extends Joined>(
     hosts: readonly H[],
     reach: (host: H) => RemoteServer,
@@ -174,7 +178,9 @@ export function createFence(uses: FenceUses): Fence {
     hasHeard,
     beyond: proofs.beyond,
     async tellAll(hosts, reach, signal) {
-      if (isFirst(officeNow()) || isYielding()) return 0;
+      if (isYielding()) return 0;
+      // Where a person has reinstated this desk, nobody has heard.
+      officeNow();
       const waiting = hosts.flatMap((host) => {
         const { host_id = "", nonce } = host.member ?? {};
         return nonce === undefined || hasHeard(host) ? [] : [{ host, host_id, nonce }];

@@ -2,8 +2,8 @@
  * The standbys of this desk: `{config_dir}/standbys.json`, digests and public keys alone; and what was heard of each since this
  * process started.
  *
- * The promise: plans that were under way when this desk ended go on once a standby has said that it still follows, or was silent for
- * {@link HOLD_MS}: one that has taken over in the meantime says so first.
+ * The promise: plans that were under way when this desk ended go on once each standby has said that it still follows and the hosts were
+ * asked, or after {@link HOLD_MS}: one that has taken over in the meantime says so first, or a host does that has heard of it.
  */
 import * as v from "valibot";
 import type { Publish } from "../../../core/events";
@@ -16,9 +16,10 @@ import type { Log } from "../../../lib/log";
 import { newId, newSecret } from "../../../wire/join/join-string";
 import { unproved } from "./endpoints";
 import { standbyFollows, standbyLate } from "./events";
+import { createOrigins, type Origins } from "./origins";
 import { RECIPIENT } from "./snapshot";
 
-/** How long plans wait for a word of the standbys after a start, in milliseconds. */
+/** How long plans wait for a word of the standbys and of the hosts after a start, in milliseconds. */
 const HOLD_MS = 15_000;
 
 /** A standby that has not asked for so long is late, in milliseconds. */
@@ -87,8 +88,10 @@ export interface Standbys {
   readonly onRecord: ThrottledAudit;
   /** The snapshots that are on their way, by who takes them: as of {@link Standbys.refuseBusy}. */
   readonly underway: Map<string, Underway>;
-  /** Whether plans of before the start may go on. */
-  mayGoOn(): boolean;
+  /** From where they came. */
+  readonly origins: Origins;
+  /** Whether plans of before the start may go on. @param hasAsked whether the hosts were asked which desk they have heard of. */
+  mayGoOn(hasAsked: boolean): boolean;
   /** Tells of those that are late. */
   look(): void;
 }
@@ -133,6 +136,7 @@ export function createStandbys(
       for (const id of ids) {
         for (const known of [heardOf, late, standbys.underway]) known.delete(id);
         standbys.underway.delete(unproved(id));
+        standbys.origins.forget(id);
       }
     },
     find(id, secret) {
@@ -155,7 +159,9 @@ export function createStandbys(
     silentFor: (id) => Math.round((performance.now() - (heardOf.get(id)?.at ?? began)) / 1_000),
     onRecord: createThrottledAudit(),
     underway: new Map(),
-    mayGoOn: () => performance.now() - began > HOLD_MS || store.entries().every(({ id }) => heardOf.has(id)),
+    origins: createOrigins(log),
+    mayGoOn: (hasAsked) =>
+      performance.now() - began > HOLD_MS || (hasAsked && store.entries().every(({ id }) => heardOf.has(id))),
     look() {
       for (const [id, { at }] of standbys.underway)
         if (performance.now() - at > KEPT_MS) standbys.underway.delete(id);

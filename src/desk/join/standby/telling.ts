@@ -1,5 +1,6 @@
 /**
- * Has every host hear which desk this is, where a desk was taken over, or is a further one of the same hosts.
+ * Has every host hear which desk this is, where a desk was taken over, may have been, or is a further one of the same hosts. A host that
+ * has heard of a later generation says so: from it, a desk with standbys learns at its start that one of them has taken over.
  *
  * The promise: hosts are notified at the start, before they get anything else that a server looks after; each one that comes back is
  * notified then; and those that have not answered are notified again and again, ever less often.
@@ -34,6 +35,8 @@ interface TellingUses<H extends Joined> {
   };
   /** Whether this machine is the desk. */
   mayTell(): boolean;
+  /** Whether it has standbys: one of them may have taken it over. */
+  hasStandbys(): boolean;
   /** The pauses before those are notified again that have not answered (default: 5 s to 5 minutes). */
   readonly again?: Backoff;
 }
@@ -50,8 +53,10 @@ export interface Heard {
 export interface Telling {
   /** Notifies hosts where it is time, and waits for nothing. */
   look(): void;
-  /** Null where this desk says nothing of which it is, or is none. */
+  /** Null where it is plain which desk this is, or it is none. */
   heard(): Heard | null;
+  /** Whether each host was asked once, and has answered or not. */
+  hasAsked(): boolean;
   stop(): Promise<void>;
 }
 
@@ -61,6 +66,7 @@ export function createTelling<H extends Joined>({
   log,
   events,
   mayTell,
+  hasStandbys,
   again = AGAIN,
 }: TellingUses<H>): Telling {
   const ending = new AbortController();
@@ -68,6 +74,7 @@ export function createTelling<H extends Joined>({
   let due = 0;
   let failures = 0;
   let notifiedAs = "";
+  let hasAsked = false;
   let telling: Promise<void> | undefined;
   let catchingUp: Promise<void> | undefined;
   /** The labels of hosts that have come back. */
@@ -77,6 +84,7 @@ export function createTelling<H extends Joined>({
 
   const tellAll = async () => {
     const silent = await fence.tellAll(book.hosts(), reach, signal);
+    hasAsked = true;
     const pauseMs = silent > 0 ? jitter(doubled(again, failures++)) : again.longestMs;
     due = performance.now() + pauseMs;
   };
@@ -96,7 +104,7 @@ export function createTelling<H extends Joined>({
       await fence.tellAll(hosts, reach, signal);
     }
   };
-  const mayBegin = () => !signal.aborted && !isFirst(fence.office()) && mayTell();
+  const mayBegin = () => !signal.aborted && (!isFirst(fence.office()) || hasStandbys()) && mayTell();
   let seen = events.newest;
   const endListening = events.listen(() => {
     for (; seen < events.newest; seen++) {
@@ -125,22 +133,24 @@ export function createTelling<H extends Joined>({
           telling = undefined;
         });
     },
-    heard() {
-      if (isFirst(fence.office()) || !mayTell()) return null;
-      const counts = { hosts: 0, heard: 0, older: 0 };
-      for (const host of book.hosts()) {
-        if (!host.member) continue;
-        counts.hosts++;
-        const has = fence.hasHeard(host);
-        if (has) counts.heard++;
-        if (has === false) counts.older++;
-      }
-      return counts;
-    },
+    heard: () => (isFirst(fence.office()) || !mayTell() ? null : counted(book.hosts(), fence)),
+    hasAsked: () => hasAsked,
     async stop() {
       ending.abort();
       endListening();
       await Promise.all([telling, catchingUp]);
     },
   };
+}
+
+function counted(hosts: readonly Joined[], fence: Pick<Fence, "hasHeard">): Heard {
+  const counts = { hosts: 0, heard: 0, older: 0 };
+  for (const host of hosts) {
+    if (!host.member) continue;
+    counts.hosts++;
+    const has = fence.hasHeard(host);
+    if (has) counts.heard++;
+    if (has === false) counts.older++;
+  }
+  return counts;
 }

@@ -5,7 +5,15 @@ interface Uses {
   /** Null where this host is no desk with standbys, and no standby. */
   standbyNow(): Promise<{
     readonly taken_over: { readonly by: string; readonly since: string } | null;
-    readonly standbys: ReadonlyArray<{ readonly name: string; readonly silent_s: number }>;
+    readonly standbys: ReadonlyArray<{
+      readonly name: string;
+      readonly silent_s: number;
+      readonly from: ReadonlyArray<{
+        readonly address: string;
+        readonly asked_s: number;
+        readonly proved: boolean;
+      }>;
+    }>;
     readonly following: {
       readonly desk: string;
       readonly snapshot: string | null;
@@ -24,7 +32,7 @@ const LATE_S = 60;
 export const standby = check({
   name: "standby",
   summary:
-    "No standby has taken this desk over; a warning where a standby, or the desk that this host follows, has said nothing for a minute",
+    "No standby has taken this desk over; a warning where a standby, or the desk that this host follows, has said nothing for a minute, or a standby asks from two addresses",
   advice: ["svc standby show"],
   async run(service: Uses) {
     const now = await service.standbyNow();
@@ -51,6 +59,15 @@ export const standby = check({
         ["look at the log of the server there"],
         { late },
       );
+    for (const { name, from } of standbys) {
+      const now = from.filter(({ proved, asked_s }) => proved && asked_s <= LATE_S);
+      if (now.length > 1)
+        return warning(
+          `the standby ${name} asks from ${now.map(({ address }) => address).join(" and ")}`,
+          [`svc standby remove ${name}, where it did not move just now: two machines have its key`],
+          { late: [] },
+        );
+    }
     if (following?.taken_over === null && ((following.silent_s ?? 0) > LATE_S || following.fault !== null))
       return warning(
         `the desk at ${following.desk} does not answer (${following.fault ?? "silent"}): the newest snapshot is of ${following.snapshot ?? "never"}`,

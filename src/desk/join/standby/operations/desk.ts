@@ -115,6 +115,7 @@ const pull = operation({
     // Whoever has found the string holds up no standby that has a snapshot, nor makes it look well.
     const as = isProved ? id : unproved(id);
     standbys.refuseBusy(as);
+    if (caller.client !== null) standbys.origins.came(standby, caller.client, isProved);
     requireInOffice(files);
     const pins = await pinsOf(service, caller);
     if (piece_of !== null) return { stamp: piece_of, pins, ...pieceOf(standbys, as, piece_of, offset) };

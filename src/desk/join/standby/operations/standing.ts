@@ -39,6 +39,10 @@ const STANDING = v.object({
       silent_s: v.number(),
       /** Whether it has all that this desk is now; null where it has not asked. */
       current: v.nullable(v.boolean()),
+      /** Where its string was used since the server started: since when, how long ago last, and whether by who has a snapshot. */
+      from: v.array(
+        v.object({ address: v.string(), since: v.string(), asked_s: v.number(), proved: v.boolean() }),
+      ),
     }),
   ),
   /** The desk that this machine follows, or has taken over from. */
@@ -99,7 +103,10 @@ export async function standingOf({
     standbys: (known?.list() ?? []).map(({ name, id, created }) => {
       const heard = known?.lastHeard(id);
       const asked = heard ? { asked_s: heard.ago_s, current: heard.has === stamp } : NOT_HEARD;
-      return { name, id, created, ...asked, silent_s: known?.silentFor(id) ?? 0 };
+      return {
+        ...{ name, id, created, ...asked, silent_s: known?.silentFor(id) ?? 0 },
+        from: known?.origins.of(id) ?? [],
+      };
     }),
     following: following
       ? {
