@@ -16,6 +16,7 @@ const children: Readonly<Record<string, () => Promise<ChildModule>>> = {
   "video-child": () => import("./host/desktop/screen/video/encoder-child"),
   "query-child": () => import("./host/desktop/webdriver/query-child"),
   "session-child": () => import("./host/peers/worker"),
+  "standby-child": () => import("./service/standby-child"),
   "text-child": () => import("./host/desktop/text/wasm-child"),
   "upgrade-by-root": () => import("./service/upgrade-by-root"),
   "upgrade-child": () => import("./service/upgrade-child"),

@@ -99,6 +99,8 @@ export function beginReplace(path: string, mode: number, owned: boolean) {
   };
   return {
     fd,
+    /** Where the new file is until then. */
+    temporary,
     /** Flushes the new file and puts it in place. */
     commit(): void {
       fchmodSync(fd, mode);

@@ -134,25 +134,13 @@ async function bundleParts({ service }: ServiceParts): Promise<KeptParts> {
 /** How the parts of a desk are read and put in place. */
 async function deskParts({ service }: ServiceParts): Promise<TakeOverParts> {
   const here = await service.addressBook();
-  const [book, nats, operator, settings, viewers, plans, witness, office] = await Promise.all([
-    import("../../desk/fleet/address-book"),
-    import("../../wire/nats/desk-part"),
-    import("../../desk/nats/operator"),
-    import("../../host/config/settings"),
-    import("../../host/desktop/screen/trusted-viewers"),
+  const [{ deskReaders }, plans, witness] = await Promise.all([
+    import("../desk-readers"),
     import("../../desk/plans/move"),
     import("../../desk/witness/move"),
-    import("../../desk/join/standby/office"),
   ]);
   return {
-    readers: {
-      "admin_hosts.json": book.addressBookFaults,
-      "nats.json": nats.deskPartFaults,
-      "nats_operator.json": operator.operatorFaults,
-      "host_service.json": settings.settingsFaults,
-      "trusted_viewers.json": viewers.trustedFaults,
-      "desk_generation.json": office.generationFaults,
-    },
+    readers: await deskReaders(),
     arrivals: { "plans.db": plans.pauseAll, "witness.db": witness.keepVerdicts },
     plansTakenOver: plans.settleTakenOver,
     replaceBook: here.replaceAll,

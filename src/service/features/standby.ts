@@ -163,21 +163,17 @@ async function packerOf({ service, configDir }: ServiceParts) {
   });
 }
 
-async function takeOverUses({ service, configDir, files, publish }: ServiceParts): Promise<TakeOverUses> {
-  const [{ openStandbyKey }, { checked }, { DATABASE_NAMES, unpacked }, parts] = await Promise.all([
+async function takeOverUses(shared: ServiceParts): Promise<TakeOverUses> {
+  const { service, configDir, files, log, publish } = shared;
+  const [{ openStandbyKey }, { createSnapshotCheck }, parts] = await Promise.all([
     import("../../desk/join/standby/snapshot"),
-    import("../../desk/join/desk-bundle"),
-    import("../../desk/join/desk-databases"),
+    import("../snapshot-check"),
     service.deskParts(),
   ]);
   return {
     ...{ configDir, files, parts, publish },
     identity: async () => (await openStandbyKey(files.standbyKey)).identity,
-    async check(bundle) {
-      const { databases } = await checked(bundle, parts.readers);
-      for (const name of DATABASE_NAMES)
-        if (databases[name] !== undefined) unpacked(name, databases[name]).close();
-    },
+    check: createSnapshotCheck(files.standbyKey, log),
     hasServer: () => service.runningServer() !== null,
   };
 }

@@ -1,10 +1,10 @@
 /** A second desk follows the first, and takes its place. Each is a server of its own on loopback, with TLS. */
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { listHosts } from "../../../src/desk/fleet/operations/hosts";
 import { addJoinString, operations as joinOperations } from "../../../src/desk/join/operations";
-import { yieldMessage } from "../../../src/desk/join/standby/endpoints";
+import { haveMessage, yieldMessage } from "../../../src/desk/join/standby/endpoints";
 import { createFollower } from "../../../src/desk/join/standby/follower";
 import { readFollowing, snapshotFile, writeFollowing } from "../../../src/desk/join/standby/following";
 import { isInOffice } from "../../../src/desk/join/standby/in-office";
@@ -18,8 +18,10 @@ import { allow, operations, reinstate, remove } from "../../../src/desk/join/sta
 import { follow, showKey, takeOverDesk, unfollow } from "../../../src/desk/join/standby/operations/standby";
 import { show } from "../../../src/desk/join/standby/operations/standing";
 import { createOrigins } from "../../../src/desk/join/standby/origins";
-import { openSnapshot, openStandbyKey } from "../../../src/desk/join/standby/snapshot";
+import { pull as pullNow } from "../../../src/desk/join/standby/pull";
+import { openSnapshot, openStandbyKey, sealSnapshot } from "../../../src/desk/join/standby/snapshot";
 import { takeOver } from "../../../src/desk/join/standby/take-over";
+import { rejected } from "../../../src/lib/errors";
 import { createFolderFiles } from "../../../src/lib/folder-files";
 import { type Log, silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
@@ -172,15 +174,49 @@ test("a standby takes a snapshot when the desk has changed, and none when it has
   expect(bundle.files["tokens.json"]).toContain("scraper");
 });
 
-test("a snapshot with what is no database of svc is refused before it is kept", async () => {
+test.each([
+  ["here", 0],
+  ["in a process, as it is large", 100_000],
+])(
+  "a snapshot with what is no database of svc is refused before it is kept: checked %s",
+  async (_, bytes) => {
+    await using desk = await deskWithPlan();
+    await using next = testService();
+    const { bundle } = await desk.service.deskNow();
+    const { check } = await next.service.takeOverUses();
+    const { recipient } = await openStandbyKey(configFiles(next.configDir).standbyKey);
+    // Nothing that could be packed.
+    const noise = Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("hex");
+    const files = { ...bundle.files, "secrets.json": JSON.stringify({ secrets: [], noise }) };
+    const checkedWith = async (databases: object) => {
+      const file = join(next.configDir, "sealed");
+      writeFileSync(file, await sealSnapshot({ ...bundle, files, databases }, recipient));
+      return check(file, "aaaaaaaa", "a".repeat(64));
+    };
+    expect(await checkedWith(bundle.databases)).toBe(
+      openSigningKey(desk.files.deskKey).sign(haveMessage("aaaaaaaa", "a".repeat(64))),
+    );
+    const none = Buffer.from(Bun.gzipSync("no database")).toString("base64");
+    await expect(checkedWith({ ...bundle.databases, "plans.db": none })).rejects.toThrow(
+      "plans.db is not a database of svc",
+    );
+  },
+);
+
+test("a snapshot that is refused leaves the one before, and nothing of itself", async () => {
   await using desk = await deskWithPlan();
   await using next = testService();
-  const { bundle } = await desk.service.deskNow();
-  const { check } = await next.service.takeOverUses();
-  await check(bundle);
-  const none = Buffer.from(Bun.gzipSync("no database")).toString("base64");
-  const broken = { ...bundle, databases: { ...bundle.databases, "plans.db": none } };
-  await expect(check(broken)).rejects.toThrow("plans.db is not a database of svc");
+  await followed(desk, next);
+  const files = configFiles(next.configDir);
+  const [following, snapshot] = [readFollowing(files), snapshotOf(next)];
+  if (!following) throw new Error("it follows no desk");
+  await call(desk, makeToken, { name: "scraper", scope: ["metrics"] });
+  const refusing = { files, check: () => Promise.reject(rejected("no desk")) };
+  await expect(pullNow(refusing, following)).rejects.toThrow("no desk");
+  expect(readdirSync(dirname(files.following)).toSorted()).toEqual(
+    [basename(snapshotPath(next)), "following.json"].toSorted(),
+  );
+  expect(snapshotOf(next)).toEqual(snapshot);
 });
 
 test("a take-over is refused while the desk answers, and changes nothing", async () => {

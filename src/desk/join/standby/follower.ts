@@ -85,11 +85,11 @@ export function createFollower(uses: FollowerUses): Follower {
   };
   const follow = async (following: Following) => {
     const since = performance.now();
-    const pulled = await pull(uses, following, ending.signal);
+    using pulled = await pull(uses, following, ending.signal);
     // Somebody may have decided meanwhile to follow another desk, or none.
     const here = followingNow(files);
     if (here?.id !== following.id || here.taken_over !== null) return;
-    const isNews = pulled.sealed !== undefined || pulled.following.pins.join() !== following.pins.join();
+    const isNews = pulled.newer !== undefined || pulled.following.pins.join() !== following.pins.join();
     if (isNews) keep(files, pulled);
     due = now() + Math.max(ASKING.firstMs, TIMES * (performance.now() - since));
     heard(following.address);

@@ -8,7 +8,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as v from "valibot";
 import { conflict } from "../../../lib/errors";
-import { ensurePrivateFolder, writeFileAtomic } from "../../../lib/files";
+import { clearLeftovers, ensurePrivateFolder, writeFileAtomic } from "../../../lib/files";
 import { jsonIn } from "../../../lib/json-in";
 import { printable } from "../../../lib/sanitize";
 import { readTrustFile, unusable } from "../../../lib/trust-files";
@@ -94,9 +94,10 @@ export function removeFollowing(files: FollowingFiles): void {
   rmSync(files.following, { force: true });
 }
 
-/** Removes the snapshots of all desks but the one with the string `kept`. */
+/** Removes the snapshots of all desks but the one with the string `kept`, and what came of others before svc was killed. */
 export function removeSnapshots({ following }: FollowingFiles, kept?: string): void {
   const folder = dirname(following);
+  clearLeftovers(folder);
   for (const name of readdirSync(folder))
     if (name.endsWith(".age") && name !== `${kept}.age`) rmSync(join(folder, name), { force: true });
 }

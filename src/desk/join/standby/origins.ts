@@ -32,9 +32,10 @@ export function createOrigins(log: Pick<Log, "warn">): Origins {
   const known = new Map<string, Map<string, { readonly since: string; readonly at: number }>>();
   const usesOf = (as: string) => known.get(as) ?? new Map<string, { since: string; at: number }>();
   const listed = (as: string, proved: boolean): Origin[] =>
-    Array.from(usesOf(as), ([address, { since, at }]) => {
-      return { address, since, asked_s: Math.round((performance.now() - at) / 1_000), proved };
-    });
+    Array.from(usesOf(as), ([address, { since, at }]) => ({
+      ...{ address, since, proved },
+      asked_s: Math.round((performance.now() - at) / 1_000),
+    }));
   return {
     came({ id, name }, address, isProved) {
       const as = isProved ? id : unproved(id);

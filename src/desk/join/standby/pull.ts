@@ -2,19 +2,18 @@
  * Asking the desk that this machine follows.
  *
  * The promise: a snapshot that is kept can be opened here, and would make this machine the desk; until it is on disk, the one before
- * stays.
+ * stays. A large one holds up nobody.
  */
-import { existsSync } from "node:fs";
+import { existsSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import * as v from "valibot";
+import type * as v from "valibot";
 import { RemoteError, type RemoteServer } from "../../../client/carrier";
 import { callRemote } from "../../../client/remote-call";
 import { conflict, unavailable } from "../../../lib/errors";
-import { ensurePrivateFolder, writeFileAtomic } from "../../../lib/files";
+import { beginReplace, ensurePrivateFolder, PRIVATE_FILE } from "../../../lib/files";
 import { printable } from "../../../lib/sanitize";
-import { signingKey } from "../../../trust/identity";
 import type { Office } from "../../../wire/join/office";
-import { haveMessage, pullEndpoint, yieldEndpoint, yieldMessage } from "./endpoints";
+import { pullEndpoint, yieldEndpoint, yieldMessage } from "./endpoints";
 import {
   type Following,
   type FollowingFiles,
@@ -22,7 +21,6 @@ import {
   snapshotFile,
   writeFollowing,
 } from "./following";
-import { openSnapshot } from "./snapshot";
 
 /** How long an answer may take, in milliseconds: the desk may have to pack much first. */
 const ANSWER_MS = 60_000;
@@ -36,10 +34,14 @@ const MAX_BYTES = 268_435_456;
 /** What pulling uses. */
 export interface PullUses {
   readonly files: FollowingFiles;
-  /** The key of this machine as a standby. */
-  identity(): Promise<string>;
-  /** @throws a `rejected` failure for what would not make this machine the desk. */
-  check(bundle: unknown): Promise<void>;
+  /**
+   * Checks the snapshot in a file, and holds up nobody for long.
+   *
+   * @param id of the standby string.
+   * @returns that this machine has it, as `haveMessage`, signed by the key in it.
+   * @throws a `rejected` failure for what would not make this machine the desk.
+   */
+  check(file: string, id: string, stamp: string, signal?: AbortSignal): Promise<string | null>;
 }
 
 const deskOf = ({ address, pins }: Pick<Following, "address" | "pins">): RemoteServer => ({
@@ -49,15 +51,15 @@ const deskOf = ({ address, pins }: Pick<Following, "address" | "pins">): RemoteS
 });
 
 /** What the desk has answered. */
-interface Pulled {
+interface Pulled extends Disposable {
   /** What is known of it now. */
   readonly following: Following;
-  /** The newer snapshot; absent where the one that is here is the newest. */
-  readonly sealed?: Uint8Array;
+  /** The newer snapshot, which goes unless it is put in place; absent where the one that is here is the newest. */
+  readonly newer?: { commit(): void };
 }
 
 /**
- * Asks whether the desk has changed, and takes what it is now where it has. Writes nothing.
+ * Asks whether the desk has changed, and takes what it is now where it has. What was here stays until {@link keep}.
  *
  * @throws a {@link RemoteError}; `rejected` or `unavailable` for what is no snapshot.
  */
@@ -69,49 +71,49 @@ export async function pull(uses: PullUses, following: Following, signal?: AbortS
   const first = await callRemote(deskOf(following), pullEndpoint, asked, ANSWER_MS, signal);
   // The key that it shows now may be one that it has announced before.
   const seen = { ...following, pins: first.pins.length > 0 ? first.pins : pins };
-  if (first.bytes === 0) return { following: seen };
-  const sealed = await piecesOf(following, asked, first, signal);
-  const opened = await openSnapshot(sealed, await uses.identity());
-  await uses.check(opened);
-  const proof = proofOf(opened, id, first.stamp);
-  return { following: { ...seen, stamp: first.stamp, snapshot: new Date().toISOString(), proof }, sealed };
-}
-
-const WITH_KEY = v.object({ files: v.object({ desk_key: v.string() }) });
-
-/** That this machine has a snapshot, signed by the key in it; null where there is none. */
-function proofOf(opened: unknown, id: string, stamp: string): string | null {
-  const parsed = v.safeParse(WITH_KEY, opened);
-  const key = parsed.success ? signingKey(parsed.output.files.desk_key) : undefined;
-  return key?.sign(haveMessage(id, stamp)) ?? null;
+  if (first.bytes === 0) return { following: seen, [Symbol.dispose]() {} };
+  const path = snapshotFile(uses.files, following);
+  ensurePrivateFolder(dirname(path));
+  using begun = new DisposableStack();
+  const newer = begun.use(beginReplace(path, PRIVATE_FILE, true));
+  await writePieces(newer.fd, following, asked, first, signal);
+  const proof = await uses.check(newer.temporary, id, first.stamp, signal);
+  const arrived = begun.move();
+  return {
+    following: { ...seen, stamp: first.stamp, snapshot: new Date().toISOString(), proof },
+    newer,
+    [Symbol.dispose]: () => arrived.dispose(),
+  };
 }
 
 /** Keeps what was pulled: the snapshot first, so that one which is named is there. Those of other desks go last. */
-export function keep(files: FollowingFiles, { following, sealed }: Pulled): void {
-  const file = snapshotFile(files, following);
-  ensurePrivateFolder(dirname(file));
-  if (sealed) writeFileAtomic(file, sealed);
+export function keep(files: FollowingFiles, { following, newer }: Pulled): void {
+  newer?.commit();
   writeFollowing(files, following);
   removeSnapshots(files, following.id);
 }
 
-async function piecesOf(
+/** Writes the snapshot whose first piece is here, and asks for the others. */
+async function writePieces(
+  fd: number,
   following: Following,
   who: Pick<v.InferInput<(typeof pullEndpoint)["input"]>, "id" | "secret" | "have" | "proof">,
   { bytes, stamp, piece }: { readonly bytes: number; readonly stamp: string; readonly piece: string },
   signal: AbortSignal | undefined,
-): Promise<Uint8Array> {
+): Promise<void> {
   if (bytes > MAX_BYTES) throw unavailable(`the snapshot of the desk is too large: ${bytes} bytes`);
-  const pieces = [Buffer.from(piece, "base64")];
-  for (let offset = pieces[0]?.length ?? 0; offset < bytes; ) {
-    const asked = { ...who, piece_of: stamp, offset };
-    const next = await callRemote(deskOf(following), pullEndpoint, asked, ANSWER_MS, signal);
-    const part = Buffer.from(next.piece, "base64");
+  let offset = 0;
+  const append = (text: string) => {
+    const part = Buffer.from(text, "base64");
     if (part.length === 0) throw unavailable("the snapshot of the desk ends too early");
-    pieces.push(part);
+    for (let at = 0; at < part.length; ) at += writeSync(fd, part, at);
     offset += part.length;
+  };
+  append(piece);
+  while (offset < bytes) {
+    const asked = { ...who, piece_of: stamp, offset };
+    append((await callRemote(deskOf(following), pullEndpoint, asked, ANSWER_MS, signal)).piece);
   }
-  return Buffer.concat(pieces);
 }
 
 /** Whether the desk is there: it answers, whatever it says, or takes a request and is slow to. */

@@ -24,6 +24,8 @@ export interface TakeOverUses extends PullUses {
   readonly configDir: string;
   readonly files: PullUses["files"] & OfficeFiles;
   readonly parts: TakeOverParts;
+  /** The key of this machine as a standby. */
+  identity(): Promise<string>;
   readonly publish: Publish;
   /** Whether a server runs here. */
   hasServer(): boolean;
@@ -90,7 +92,7 @@ export async function takeOver(
 
 /** What the desk has done since the last look, where it says so. */
 async function newest(uses: TakeOverUses, known: Following): Promise<Following> {
-  const pulled = await pull(uses, known).catch(() => undefined);
+  using pulled = await pull(uses, known).catch(() => undefined);
   if (!pulled) return known;
   keep(uses.files, pulled);
   return pulled.following;

@@ -41,8 +41,8 @@ const BY_STANDBY = {
   script: "a standby sends it with its string",
 };
 
-/** How much of a snapshot one answer has, in bytes. */
-const PIECE_BYTES = 4_194_304;
+/** How much of a snapshot one answer has, in bytes: some milliseconds on both sides. */
+const PIECE_BYTES = 1_048_576;
 
 const NAME = field(NAME_TEXT, "Name of the standby, as `svc standby show` lists it");
 

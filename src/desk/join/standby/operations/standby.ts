@@ -66,7 +66,7 @@ export const follow = operation({
     ]);
     const fresh = { address, pins: [pin], id, secret, since: new Date().toISOString() };
     const none = { stamp: null, snapshot: null, proof: null, begun: null, taken_over: null, notified: null };
-    const pulled = await pullNow(uses, { ...fresh, ...none }).catch((error) => {
+    using pulled = await pullNow(uses, { ...fresh, ...none }).catch((error) => {
       throw refusedBy(address, error);
     });
     keep(uses.files, pulled);
