@@ -35,7 +35,14 @@ export function joinPanel({ api, poll }) {
       { label: "Used", kind: "number", cell: ({ used, uses }) => `${used} of ${uses}` },
       { label: "Ends", cell: ({ expires }) => moment(expires) },
       { label: "Tags", cell: ({ tags }) => tags.join(", ") || "–" },
-      { label: "Desk", kind: "wide", cell: ({ address }) => el("code", {}, address) },
+      {
+        label: "Desk",
+        kind: "wide",
+        cell: ({ address, region }) => [
+          el("code", {}, address),
+          region !== null && el("div", { class: "hint" }, `region ${region}`),
+        ],
+      },
       {
         label: "Actions",
         kind: "actions",
@@ -62,11 +69,19 @@ export function joinPanel({ api, poll }) {
   });
 
   async function add() {
+    const { body } = await api.get("nats/state", { maxAge: 0 });
+    const regions = body.desk?.regions ?? [];
     const tags = el("input", { placeholder: "lab, floor-2", spellcheck: "false" });
     const uses = el("input", { type: "number", min: 1, max: 100_000, value: "1", required: true });
     const prefix = el("input", { maxlength: 64, placeholder: "lab-", spellcheck: "false" });
     const life = el("select", {}, ...LIVES.map(([s, words]) => el("option", { value: `${s}` }, words)));
     const advertise = el("input", { placeholder: "desk.example:9939", spellcheck: "false" });
+    const region = el(
+      "select",
+      {},
+      el("option", { value: "" }, "the first server"),
+      ...regions.map(({ region: name }) => el("option", { value: name }, name)),
+    );
     const post = async () => {
       const answer = await api.post("join-tokens/add", {
         tags: tags.value.split(/[\s,]+/).filter(Boolean),
@@ -74,6 +89,7 @@ export function joinPanel({ api, poll }) {
         expires_s: Number(life.value),
         label_prefix: prefix.value,
         ...(advertise.value && { advertise: advertise.value.trim() }),
+        ...(region.value && { region: region.value }),
       });
       show(answer);
     };
@@ -86,6 +102,7 @@ export function joinPanel({ api, poll }) {
       labelled("Tags", tags, "Separated by commas or spaces."),
       labelled("Prefix", prefix, "Stands before the name of each host in its label."),
       labelled("Address of this desk", advertise, "HOST:PORT, where it listens on several addresses."),
+      regions.length > 0 && labelled("Region", region, "The NATS server that the hosts connect to."),
     );
     await list.now();
   }

@@ -1,7 +1,11 @@
 /** The page Hosts, that of one host, and the palette, in Chromium. */
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
+import { callOperation } from "../../src/core/call";
+import { localCaller } from "../../src/core/caller";
+import { makeNatsBundle } from "../../src/desk/nats/operations/server";
 import { browserTest, openPage, settled, useBrowser, violationsOn } from "../browser";
+import { tlsServer } from "../desk/join/support";
 import { post, serveSource, TOKEN } from "../support";
 
 const test = browserTest();
@@ -282,5 +286,38 @@ test("the screen of a host is shown small under the pointer for who has switched
   expect(asked).toBe(1);
   await page.getByRole("switch", { name: "Peek" }).hover();
   await page.locator(".host-peek").waitFor({ state: "hidden" });
+  expect(tab.complaints).toEqual([]);
+});
+
+test("a join string is for a region where the desk has several NATS servers", async () => {
+  await using desk = await tlsServer();
+  const { service } = desk;
+  const addServer = (wanted: object) =>
+    callOperation(service, makeNatsBundle, { operator: "lab", ...wanted }, localCaller(service, "cli"));
+  await addServer({ url: ["tls://nats.example"] });
+  await using tab = await openPage(browser, `${desk.server.url}/dashboard#hosts`, {
+    token: TOKEN,
+    ignoreHTTPSErrors: true,
+  });
+  const { page } = tab;
+  const open = page.getByRole("button", { name: "Make a join string…" });
+  const dialog = page.getByRole("dialog");
+  const region = dialog.getByLabel("Region");
+  await open.click();
+  await dialog.getByLabel("Prefix").waitFor();
+  expect(await region.count()).toBe(0);
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+
+  await addServer({ url: ["tls://eu.example"], region: "eu" });
+  await open.click();
+  await region.waitFor();
+  expect(await region.locator("option").allTextContents()).toEqual(["the first server", "eu"]);
+  expect(await violationsOn(page, true)).toEqual([]);
+  await dialog.getByRole("button", { name: "Make" }).click();
+  await page.getByRole("row", { name: /0 of 1/ }).waitFor();
+  await open.click();
+  await region.selectOption("eu");
+  await dialog.getByRole("button", { name: "Make" }).click();
+  await page.getByRole("row", { name: /0 of 1.*region eu/ }).waitFor();
   expect(tab.complaints).toEqual([]);
 });
