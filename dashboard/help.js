@@ -30,6 +30,8 @@ export function open({ root, api, signal, poll }) {
 
   /** The last search; an earlier one that answers later is not shown. */
   let asked = 0;
+  /** Until a search begins. */
+  let typing = 0;
   const find = async () => {
     const words = search.value.trim();
     asked += 1;
@@ -49,10 +51,11 @@ export function open({ root, api, signal, poll }) {
       hits.replaceChildren(...found.map(hit));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (!signal.aborted && nth === asked && error.reason === "failed") finder.tell(error);
+      if (signal.aborted || nth !== asked) return;
+      if (error.reason === "limited") typing = setTimeout(() => void find(), error.retryAfter * 1_000);
+      else finder.tell(error);
     }
   };
-  let typing = 0;
   search.addEventListener("input", () => {
     clearTimeout(typing);
     typing = setTimeout(() => void find(), TYPING_MS);

@@ -40,6 +40,7 @@ export function open(view) {
       about.show(overview);
       requests.showTotals(overview);
     },
+    fail: about.fail,
   });
   view.poll({
     path: "requests",
@@ -67,7 +68,8 @@ function aboutPanel({ api }) {
     platform: el("dd", {}, "–"),
   };
   const token = el("span", {}, "–");
-  void api.rights().then((rights) => {
+  async function showToken() {
+    const rights = await api.rights();
     if (rights)
       setText(
         token,
@@ -75,7 +77,7 @@ function aboutPanel({ api }) {
           ? "the host's own, which allows everything"
           : `${rights.name}: ${rights.scopes.join(", ")}`,
       );
-  });
+  }
   const made = panel("Server");
   made.body.append(
     el(
@@ -115,8 +117,11 @@ function aboutPanel({ api }) {
   );
   return {
     root: made.root,
+    fail: made.fail,
     /** @param {Overview} overview */
     show({ server, audit }) {
+      made.fail(null);
+      void showToken();
       setText(values.listens, server.listens?.host ?? "–");
       setText(values.port, String(server.listens?.port ?? "–"));
       setText(

@@ -28,7 +28,8 @@ import { ApiError } from "./api-error.js";
  * @typedef {object} PollOptions
  * @property {Path | (() => Path)} path
  * @property {readonly string[]} on the types of events that concern it; `run.*` for all that begin so
- * @property {number} every seconds between requests where no events come
+ * @property {number} every seconds between requests where no events come; 0 for what is asked for once, and again only
+ *   while the server is gone or asks to wait
  * @property {number} [rest] seconds between requests where events come: for what has no events
  * @property {(answer: import("./wire").Answer<Path>, happened: import("./events.js").Happening) => import("./wire").Answer<Path> | null} [apply]
  *   the answer after an event, so that no request is needed; the same where nothing changes, and null to ask. An event can
@@ -105,8 +106,8 @@ function startPoll(
     const asked = typeof path === "string" ? path : path();
     asking = true;
     meanwhile = [];
-    const after = events.live ? Math.max(every, rest, FAILED_REST_S) : every;
-    const wait = await attempt(() => api.get(asked, { maxAge }), showNew, fail, over, { every, after });
+    const after = events.live && every > 0 ? Math.max(every, rest, FAILED_REST_S) : every;
+    const wait = await attempt(() => api.get(asked, { maxAge }), showNew, fail, over, after);
     if (over()) return;
     asking = false;
     refused = wait === null;
@@ -186,10 +187,10 @@ const RETRY_S = 2;
  * @param {(answer: T, at: Date) => void} show
  * @param {(error: ApiError) => void} fail
  * @param {() => boolean} over whether the answer is no longer wanted
- * @param {{ every: number, after: number }} seconds between requests, and after an error of the request
+ * @param {number} after seconds until the next request after an error of this one
  * @returns {Promise<number | null>} seconds until the next request; 0 after a good answer, and null for none
  */
-async function attempt(ask, show, fail, over, { every, after }) {
+async function attempt(ask, show, fail, over, after) {
   try {
     const { at, body } = await ask();
     if (over()) return null;
@@ -200,8 +201,9 @@ async function attempt(ask, show, fail, over, { every, after }) {
     if (!(error instanceof ApiError)) throw error;
     if (error.reason === "failed") fail(error);
     if (error.reason === "unauthorized" || error.status === 403) return null;
-    if (error.reason === "unreachable") return Math.min(every, RETRY_S);
-    return error.reason === "limited" ? Math.max(every, error.retryAfter) : after;
+    // However seldom it is asked for otherwise: there is nothing to look at yet.
+    if (error.reason === "limited") return error.retryAfter;
+    return error.reason === "unreachable" ? RETRY_S : after;
   }
 }
 

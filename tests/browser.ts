@@ -2,6 +2,8 @@
  * Chromium as a person would use it, and what it has to complain about while it is used.
  */
 import { afterAll } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from "playwright-core";
 import { deadline } from "../src/lib/deadline";
 import { testWith } from "./support";
@@ -76,6 +78,17 @@ export function launchBrowser(executablePath = Bun.which("chromium") ?? "chromiu
     ],
   });
 }
+
+/** The names of the pages of the dashboard. */
+export const PAGES = Array.from(
+  readFileSync(join(import.meta.dir, "../dashboard/pages.js"), "utf8").matchAll(/name: "(\w+)"/g),
+  ([, name = ""]) => name,
+);
+
+/** Has `page` see that its tab is hidden, or visible again. */
+export const hide = (page: Page, hidden: boolean) =>
+  page.evaluate(`Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"))`);
 
 /** What axe-core complains about on a page (https://github.com/dequelabs/axe-core). */
 interface AxeViolation {

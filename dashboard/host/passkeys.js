@@ -3,19 +3,16 @@
  */
 import { ask, fill } from "../dialog.js";
 import { button, el, labelled } from "../dom.js";
-import { actionButton, asError, badge, nothing, panel, time } from "../parts.js";
+import { actionButton, badge, nothing, panel, time } from "../parts.js";
 import { createPasskey, signed } from "../passkey.js";
 import { table } from "../table.js";
 
 /** @typedef {import("../wire").Answer<"passkeys">["passkeys"][number]} Passkey */
 
 /** @param {import("../view.js").View} view */
-export function passkeysPanel({ api, may, signal }) {
+export function passkeysPanel({ api, may, signal, poll }) {
   const add = button("Register…", () => register(), { class: "primary" });
   const made = panel("Passkeys", { tools: [add] });
-  /** The holder of the token of this page; undefined while that is not known. @type {string | null | undefined} */
-  let own;
-
   async function register() {
     const label = el("input", { required: true, maxlength: 64, value: "security key", spellcheck: "false" });
     const code = el("input", { maxlength: 100, spellcheck: "false", autocomplete: "off" });
@@ -28,7 +25,7 @@ export function passkeysPanel({ api, may, signal }) {
       "Your browser asks for a security key, a phone, or what unlocks this device. Who has a passkey touches it first.";
     const hintOfCode = "Where the owner of the host has given you one for your first passkey.";
     const fields = [labelled("Name", label, hint), labelled("Code", code, hintOfCode)];
-    if (await fill("Register a passkey", "Register", send, ...fields)) await load();
+    if (await fill("Register a passkey", "Register", send, ...fields)) await polled.now();
   }
 
   /** @param {Passkey} passkey */
@@ -40,7 +37,7 @@ export function passkeysPanel({ api, may, signal }) {
     );
     if (!(await ask(`Remove ${label}?`, "Remove", consequence))) return;
     await signed((headers) => api.post("passkeys/remove", { id }, undefined, headers));
-    await load();
+    await polled.now();
   }
 
   const listed = table({
@@ -48,7 +45,7 @@ export function passkeysPanel({ api, may, signal }) {
     columns: [
       {
         label: "Name",
-        cell: (/** @type {Passkey} */ { label, rp_id, synced }) =>
+        cell: (/** @type {Passkey & { isOwn: boolean }} */ { label, rp_id, synced }) =>
           el(
             "div",
             {},
@@ -69,7 +66,7 @@ export function passkeysPanel({ api, may, signal }) {
         label: "Actions",
         kind: "actions",
         cell: (passkey) =>
-          passkey.holder === own
+          passkey.isOwn
             ? actionButton("Remove…", () => remove(passkey), made.tell, {
                 "aria-label": `Remove… ${passkey.label}`,
               })
@@ -87,12 +84,24 @@ export function passkeysPanel({ api, may, signal }) {
   });
   made.body.append(listed.root);
 
-  async function load() {
-    const [rights, { passkeys }] = await Promise.all([api.rights(), api.ask("passkeys")]);
-    // The sessions of a person are one holder.
-    own = rights === null ? undefined : (rights.name?.replace(/\/.*/s, "") ?? null);
-    if (!signal.aborted) listed.show(passkeys);
+  /** @param {readonly Passkey[]} passkeys */
+  async function show(passkeys) {
+    const rights = await api.rights();
+    if (signal.aborted) return;
+    // The sessions of a person are one holder; nobody is while that is not known.
+    const own = rights === null ? undefined : (rights.name?.replace(/\/.*/s, "") ?? null);
+    listed.show(passkeys.map((passkey) => ({ ...passkey, isOwn: passkey.holder === own })));
   }
-  load().catch((error) => signal.aborted || made.fail(asError(error)));
+
+  const polled = poll({
+    path: "passkeys",
+    on: [],
+    every: 0,
+    show(answer) {
+      made.fail(null);
+      void show(answer.passkeys);
+    },
+    fail: made.fail,
+  });
   return made;
 }

@@ -7,7 +7,7 @@ import type { Page, Route } from "playwright-core";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
-import { browserTest, openPage as openDashboard, settled, useBrowser } from "../browser";
+import { browserTest, hide, openPage as openDashboard, settled, useBrowser } from "../browser";
 import { post, serveSource, TOKEN } from "../support";
 
 const test = browserTest();
@@ -49,6 +49,9 @@ async function holdBack(page: Page, url: string | RegExp) {
   return { asked: asked.promise, release: released.resolve };
 }
 
+const slowDown = (route: Route) =>
+  route.fulfill({ status: 429, headers: { "retry-after": "3" }, json: { error: "rate limited" } });
+
 /** Counts what is asked for from now on. */
 function countRequests(page: Page) {
   let asked = 0;
@@ -57,10 +60,6 @@ function countRequests(page: Page) {
   });
   return () => asked;
 }
-
-const hide = (page: Page, hidden: boolean) =>
-  page.evaluate(`Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true });
-    document.dispatchEvent(new Event("visibilitychange"))`);
 
 test("where the server does not say what a token allows, a panel says which scope it lacks, and does not ask again", async () => {
   const store = tokenStore(configFiles(host.configDir), silentLog);
@@ -173,6 +172,37 @@ test("tries again as announced, on a page that rarely asks by itself", async () 
   await check((route) => route.fulfill({ status: 429, headers: { "retry-after": "1" } }));
   await page.getByText("The server asks to wait 1 s.").waitFor();
   await says.waitFor({ state: "hidden" });
+});
+
+for (const [name, path, shown] of [
+  ["help", "help?*", "A first fleet in ten minutes"],
+  ["approvals", "passkeys", "No passkeys"],
+  ["server", "token", "the host's own, which allows everything"],
+  ["hosts/slowed/runs", "admin/hosts/slowed/look?*", "as the host said"],
+  ["hosts/slowed/settings", "admin/hosts", "This desk may use there"],
+] as const) {
+  test(`what the page ${name} asks for once is there when the time is over that the server has asked to wait`, async () => {
+    await host.call("/admin/hosts/add", post({ label: "slowed", base_url: host.url, token: host.token }));
+    let asked = 0;
+    const answer = (route: Route) => (asked++ === 0 ? slowDown(route) : route.continue());
+    await using tab = await openPage(name, { [path]: answer });
+    const { page } = tab;
+    await page.getByText("The server asks to slow down. Asking again in").waitFor();
+    await page.clock.runFor(4_000);
+    await page.getByText(shown).first().waitFor();
+    await host.call("/admin/hosts/remove", post({ label: "slowed" }));
+  });
+}
+
+test("a search in the help is made when the time is over that the server has asked to wait", async () => {
+  await using tab = await openPage("help");
+  const { page } = tab;
+  await page.getByText("A first fleet in ten minutes").waitFor();
+  await page.route(/\/help\?search=/, slowDown, { times: 1 });
+  await page.getByLabel("Words in all pages").fill("port taken");
+  await page.getByText("The server asks to slow down. Asking again in").waitFor();
+  await page.clock.runFor(4_000);
+  await page.getByRole("link", { name: "The port is taken" }).waitFor();
 });
 
 test("stops saying that it checks when there was no answer", async () => {

@@ -1,9 +1,7 @@
 /** The dashboard on the events of a server, in Chromium: what it shows at once, and what it does when they stop coming. */
 import { expect } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { browserTest, openPage, openTab, settled, useBrowser } from "../browser";
+import { browserTest, hide, openPage, openTab, PAGES, settled, useBrowser } from "../browser";
 import { post, serveSource, TOKEN, until } from "../support";
 
 const test = browserTest();
@@ -16,10 +14,6 @@ const openOn = (url: string, name: string, prepare?: (page: Page) => Promise<voi
 
 const isLive = (page: Page) => page.getByText("live", { exact: true }).waitFor();
 const isAsking = (page: Page) => page.getByText("asking every few seconds").waitFor();
-
-const hide = (page: Page, hidden: boolean) =>
-  page.evaluate(`Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true });
-    document.dispatchEvent(new Event("visibilitychange"))`);
 
 /** The requests for the stream, of all tabs of the context of `page`. */
 function streamsOf(page: Page) {
@@ -104,9 +98,6 @@ test("a run that something else starts is on the page 100 ms after the next fram
   expect(tab.complaints).toEqual([]);
 });
 
-const PAGES = [
-  ...readFileSync(join(import.meta.dir, "../../dashboard/pages.js"), "utf8").matchAll(/name: "(\w+)"/g),
-].flatMap(([, name]) => name ?? []);
 /** The live screen never rests: beside its stream, who looks is asked for each five seconds. */
 const RESTING = PAGES.filter((name) => name !== "live");
 

@@ -18,6 +18,7 @@ import {
   browserTest,
   openPage as openDashboard,
   openTab,
+  PAGES,
   settled,
   useBrowser,
   violationsOn,
@@ -51,9 +52,6 @@ async function more(page: Page, label: string, item: string): Promise<void> {
   await page.locator(".host-menu").getByRole("button", { name: item }).click();
 }
 
-const PAGES = [
-  ...readFileSync(join(import.meta.dir, "../../dashboard/pages.js"), "utf8").matchAll(/name: "(\w+)"/g),
-].flatMap(([, name]) => name ?? []);
 for (const name of PAGES) {
   test(`the page ${name} is accessible, light and dark, and fits a screen of 360 pixels`, async () => {
     await using tab = await openPage(name);

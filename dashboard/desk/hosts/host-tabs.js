@@ -136,32 +136,34 @@ function screenTab({ view, label, place }) {
  * @param {(answer: Record<string, unknown>) => Node} shown
  * @returns {(row: Row) => void}
  */
-function asked({ view: { api, signal }, label, row, place }, what, shown) {
-  const at = el("span", { class: "hint" });
+function asked({ view, label, row, place }, what, shown) {
+  const when = el("span", { class: "hint" });
   const answer = el("div", {}, loading());
-  const again = actionButton("Ask again", ask, () => {});
-  place.append(el("div", { class: "buttons small" }, again, at), answer);
+  const again = actionButton(
+    "Ask again",
+    () => polled.now(),
+    () => {},
+  );
+  place.append(el("div", { class: "buttons small" }, again, when), answer);
   let wasUp = row.state === "up";
-
-  async function ask() {
-    try {
-      const path = /** @type {"admin/hosts/{label}/look"} */ (
-        `admin/hosts/${encodeURIComponent(label)}/look?what=${what}`
-      );
-      const found = await api.ask(path);
-      if (signal.aborted) return;
+  const polled = view.poll({
+    path: /** @type {"admin/hosts/{label}/look"} */ (
+      `admin/hosts/${encodeURIComponent(label)}/look?what=${what}`
+    ),
+    on: [],
+    every: 0,
+    show(found, at) {
       answer.replaceChildren(shown(found));
-      at.replaceChildren("as the host said ", time(new Date().toISOString()));
-    } catch (error) {
-      if (signal.aborted) return;
-      answer.replaceChildren(notice("warn", error instanceof Error ? error.message : String(error)));
-      setText(at, "");
-    }
-  }
-  void ask();
+      when.replaceChildren("as the host said ", time(at.toISOString()));
+    },
+    fail({ message }) {
+      answer.replaceChildren(notice("warn", message));
+      setText(when, "");
+    },
+  });
   return ({ state }) => {
     // It is back.
-    if (state === "up" && !wasUp) void ask();
+    if (state === "up" && !wasUp) void polled.now();
     wasUp = state === "up";
   };
 }
@@ -293,7 +295,7 @@ function eventsTab({ view, row, place }) {
 }
 
 /** @type {Open} */
-function settingsTab({ view: { api, signal }, label, row, place, acts, tell }) {
+function settingsTab({ view, label, row, place, acts, tell }) {
   const facts = el("div", {}, loading());
   const hasToken = row.trust !== "identity" && row.trust !== "server";
   const remove = async () => {
@@ -304,28 +306,35 @@ function settingsTab({ view: { api, signal }, label, row, place, acts, tell }) {
     el(
       "div",
       { class: "buttons" },
-      actionButton("Edit…", () => acts.edit(label).then(load), tell),
-      actionButton("Tags…", () => acts.tag([label]).then(load), tell),
+      actionButton("Edit…", () => acts.edit(label).then(() => polled.now()), tell),
+      actionButton("Tags…", () => acts.tag([label]).then(() => polled.now()), tell),
       ...(hasToken ? [actionButton("Rotate the token…", () => acts.rotate([label]), tell)] : []),
       actionButton("Remove…", remove, tell),
     ),
   );
 
-  async function load() {
-    const found = (await api.ask("admin/hosts")).find((one) => one.label === label);
-    if (signal.aborted || !found) return;
-    const { base_url, tags, trust, pin, next_pin, allows } = found;
-    facts.replaceChildren(
-      factsOf([
-        ["Address", el("code", {}, base_url)],
-        ["Tags", tags.join(", ") || "none"],
-        ["Trusted by", TRUST[trust]],
-        ["Pin", pin === null ? "none" : el("code", {}, pin)],
-        ...(next_pin === null ? [] : [/** @type {const} */ (["Next pin", el("code", {}, next_pin)])]),
-        ["This desk may use there", allows === null ? "not known yet" : rightsOf(allows)],
-      ]),
-    );
-  }
-  load().catch(tell);
+  const polled = view.poll({
+    path: "admin/hosts",
+    on: [],
+    every: 0,
+    show(hosts) {
+      const found = hosts.find((one) => one.label === label);
+      if (!found) return;
+      const { base_url, tags, trust, pin, next_pin, allows } = found;
+      facts.replaceChildren(
+        factsOf([
+          ["Address", el("code", {}, base_url)],
+          ["Tags", tags.join(", ") || "none"],
+          ["Trusted by", TRUST[trust]],
+          ["Pin", pin === null ? "none" : el("code", {}, pin)],
+          ...(next_pin === null ? [] : [/** @type {const} */ (["Next pin", el("code", {}, next_pin)])]),
+          ["This desk may use there", allows === null ? "not known yet" : rightsOf(allows)],
+        ]),
+      );
+    },
+    fail({ message }) {
+      facts.replaceChildren(notice("warn", message));
+    },
+  });
   return () => {};
 }
