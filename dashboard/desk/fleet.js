@@ -64,8 +64,17 @@ export function fleetPanel({ may, poll }) {
 
   /** What each answer says is wrong; null before it is here. @type {Record<"hosts" | "plans" | "logs", Trouble[] | null>} */
   const found = { hosts: may("operate") ? null : [], plans: may("operate") ? null : [], logs: null };
+  /** Why there is no answer to a question. @type {Partial<Record<keyof typeof found, import("../api-error.js").ApiError | null>>} */
+  const faults = {};
+  /** @param {keyof typeof found} of @param {import("../api-error.js").ApiError | null} error null after a good answer */
+  function fail(of, error) {
+    faults[of] = error;
+    made.fail(faults.hosts ?? faults.plans ?? faults.logs ?? null);
+  }
+
   /** @param {keyof typeof found} of @param {Trouble[]} troubles */
   function show(of, troubles) {
+    fail(of, null);
     found[of] = troubles;
     const all = [found.logs, found.hosts, found.plans];
     if (all.includes(null)) return;
@@ -108,7 +117,7 @@ export function fleetPanel({ may, poll }) {
           down.map(({ label, error }) => ({ page: "hosts", where: label, what: error ?? "down" })),
         );
       },
-      fail: made.fail,
+      fail: (error) => fail("hosts", error),
     });
     poll({
       path: "plans",
@@ -131,7 +140,7 @@ export function fleetPanel({ may, poll }) {
           })),
         );
       },
-      fail: made.fail,
+      fail: (error) => fail("plans", error),
     });
   }
 
@@ -153,7 +162,7 @@ export function fleetPanel({ may, poll }) {
           })),
         );
       },
-      fail: made.fail,
+      fail: (error) => fail("logs", error),
     });
   }
   return place;

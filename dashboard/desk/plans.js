@@ -99,6 +99,8 @@ export function open(view) {
   made.body.append(
     el("div", { class: "tall bleed", tabindex: 0, role: "group", "aria-label": "Plans" }, listed.root),
   );
+  // Until it is known that there is one.
+  plan.root.hidden = true;
   view.root.append(el("div", { class: "stack" }, made.root, plan.root));
 
   const polled = view.poll({

@@ -87,13 +87,18 @@ export function open({ root, api, may, signal, poll }) {
   );
   root.append(link.root, samples.root);
 
+  /** @param {import("../api-error.js").ApiError | null} error */
+  const fail = (error) => {
+    link.fail(error);
+    samples.fail(error);
+  };
   const polled = poll({
     path: () =>
       `inspector/recent?${new URLSearchParams({ n: String(PLOTTED), summary: "true", ...(session.value && { session: session.value }) })}`,
     on: ["inspector.*"],
     every: 1,
     show({ samples: recent, summary, sessions = [] }) {
-      link.fail(null);
+      fail(null);
       offer(session, "all sessions", sessions);
       if (!summary) return;
       const { sample_count, window_seconds } = summary;
@@ -106,7 +111,7 @@ export function open({ root, api, may, signal, poll }) {
       for (const made of plots) made.show(recent, summary);
       listed.show(recent.slice(-LISTED).reverse());
     },
-    fail: link.fail,
+    fail,
   });
 
   async function reset() {

@@ -90,6 +90,11 @@ export function open(view) {
       view.may("audit") && auditPanel(view),
     ),
   );
+  /** @param {import("../api-error.js").ApiError | null} error */
+  const fail = (error) => {
+    link.fail(error);
+    sessions.fail(error);
+  };
   view.poll({
     path: "overview",
     on: ["session.*", "usb.*", "inspector.*", "requests.counted", "audit.appended"],
@@ -97,12 +102,14 @@ export function open(view) {
     rest: REST_S,
     apply: afterEvent,
     show(overview) {
+      fail(null);
       insecure.show(overview);
       figures.show(overview);
       link.show(overview.inspector);
       sessions.show(overview.sessions);
       usb.show(overview.usb);
     },
+    fail,
   });
 }
 
@@ -170,6 +177,7 @@ function linkPanel() {
   made.body.append(listed.root);
   return {
     root: made.root,
+    fail: made.fail,
     /** @param {Overview["inspector"]} summary */
     show({ sample_count, metrics }) {
       const rows = METRICS.map(({ field, name, unit }) => ({ name, unit, statistics: metrics[field] }));
@@ -198,6 +206,7 @@ function sessionsPanel({ may }) {
   made.body.append(listed.root);
   return {
     root: made.root,
+    fail: made.fail,
     /** @param {Overview["sessions"]} sessions */
     show({ host, sessions }) {
       setText(about, host.host_id ? `this host is ${host.host_id}` : "");

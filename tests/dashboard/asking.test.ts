@@ -7,7 +7,7 @@ import type { Page, Route } from "playwright-core";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
-import { browserTest, hide, openPage as openDashboard, settled, useBrowser } from "../browser";
+import { browserTest, hide, openPage as openDashboard, PAGES, settled, useBrowser } from "../browser";
 import { post, serveSource, TOKEN } from "../support";
 
 const test = browserTest();
@@ -203,6 +203,25 @@ test("a search in the help is made when the time is over that the server has ask
   await page.getByText("The server asks to slow down. Asking again in").waitFor();
   await page.clock.runFor(4_000);
   await page.getByRole("link", { name: "The port is taken" }).waitFor();
+});
+
+test("no page says that it is loading where the server has answered with an error", async () => {
+  const failing = (route: Route) =>
+    /^\/(dashboard|events|token)\b/.test(new URL(route.request().url()).pathname)
+      ? route.fallback()
+      : route.fulfill({ status: 500, json: { error: "internal error" } });
+  await using tab = await openPage("overview", { "**": failing });
+  const { page } = tab;
+  await page.getByText("asking every few seconds").waitFor();
+  const still: string[] = [];
+  for (const name of PAGES) {
+    await page.evaluate(`location.hash = "#${name}"`);
+    await page.locator(`.sidebar a[href="#${name}"][aria-current="page"]`).waitFor();
+    await page.locator(".panel").first().waitFor({ state: "attached" });
+    await settled(page, 100);
+    if ((await page.locator(".loading:visible").count()) > 0) still.push(name);
+  }
+  expect(still).toEqual([]);
 });
 
 test("stops saying that it checks when there was no answer", async () => {

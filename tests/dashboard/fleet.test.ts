@@ -62,3 +62,23 @@ test("a desk says beside its host that an audit log is broken, and how many host
   await page.getByText("key changed", { exact: true }).waitFor();
   await page.getByText("it has another key").waitFor();
 });
+
+test("the fleet says what the server could not answer until it has", async () => {
+  await using desk = await serveSource(["--rate-limit", "0"]);
+  const host = { label: "here", base_url: desk.url, token: TOKEN };
+  expect((await desk.call("/admin/hosts/add", post(host))).status).toBe(200);
+  await using tab = await openPage(browser, `${desk.url}/dashboard#overview`, {
+    token: TOKEN,
+    async prepare(page) {
+      await page.clock.install();
+      const answer = { status: 500, json: { error: "internal error" } };
+      await page.route(/\/admin\/witness$/, (route) => route.fulfill(answer), { times: 1 });
+    },
+  });
+  const { page } = tab;
+  const fleet = page.locator(".panel.fleet");
+  await fleet.getByText("internal error").waitFor();
+  await page.clock.runFor(140_000);
+  await fleet.getByText("Nothing is wrong").waitFor();
+  expect(await fleet.getByText("internal error").count()).toBe(0);
+});
