@@ -55,10 +55,18 @@ export class Api extends EventTarget {
   #answers = new SharedAnswers((path) => this.#askInTurn(path));
   /** Null while they are not known. @type {Rights | null} */
   #rights = null;
+  /** Whether this page was told that somebody is signed in, and of no end since. */
+  #isIn = false;
 
   constructor() {
     super();
-    if (this.token !== null) this.#answers.meet(this.token);
+    if (this.token !== null) this.#enter(this.token);
+  }
+
+  /** @param {string} token */
+  #enter(token) {
+    this.#isIn = true;
+    this.#answers.meet(token);
   }
 
   /** The token; for a session, what tells it from others, which is no token: it has a space. */
@@ -96,7 +104,7 @@ export class Api extends EventTarget {
     const { token } = this;
     if (token === null) throw new ApiError("failed", "This browser keeps no cookies of this page.");
     this.#rights = null;
-    this.#answers.meet(token);
+    this.#enter(token);
     this.dispatchEvent(new Event("signin"));
   }
 
@@ -128,7 +136,7 @@ export class Api extends EventTarget {
       throw new ApiError("unauthorized", "A token has only visible ASCII characters.");
     this.#rights = await this.#send("token", token);
     sessionStorage.setItem(STORAGE_KEY, token);
-    this.#answers.meet(token);
+    this.#enter(token);
     this.dispatchEvent(new Event("signin"));
   }
 
@@ -148,9 +156,15 @@ export class Api extends EventTarget {
     if (this.hasSession) this.#endSession(reason === "");
     sessionStorage.removeItem(STORAGE_KEY);
     this.#answers.leave();
+    this.#isIn = false;
     this.#rights = null;
     this.#goodAt = Number.NEGATIVE_INFINITY;
     this.dispatchEvent(new CustomEvent("signout", { detail: reason }));
+  }
+
+  /** Signs this page out where its session is gone: the cookie goes with its time, and when another tab signs out. */
+  noticeEnd() {
+    if (this.#isIn && this.token === null) this.signOut(endedWords(" ", ""));
   }
 
   /** @param {boolean} isAsked whether the person asks for it; else it has ended already */
@@ -325,7 +339,10 @@ export class Api extends EventTarget {
    */
   async #ask(path, init, read) {
     const { token } = this;
-    if (token === null) throw new ApiError("unauthorized", "Signed out.");
+    if (token === null) {
+      this.noticeEnd();
+      throw new ApiError("unauthorized", "Signed out.");
+    }
     try {
       return await this.#send(path, token, init, read);
     } catch (error) {

@@ -305,6 +305,8 @@ addEventListener("keydown", ({ key }) => {
 addEventListener("pageshow", ({ persisted }) => {
   if (persisted) void show();
 });
+// A hidden tab asks nothing, so nothing told it.
+document.addEventListener("visibilitychange", () => api.noticeEnd());
 setInterval(() => {
   if (!document.hidden) refreshTimes();
 }, 5_000);

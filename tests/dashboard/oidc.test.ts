@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { signInInBrowser } from "../../src/client/sign-in";
-import { browserTest, openTab, useBrowser } from "../browser";
+import { browserTest, hide, openTab, useBrowser } from "../browser";
 import { setUp } from "../trust/oidc/support";
 
 type Desk = Awaited<ReturnType<typeof setUp>>;
@@ -72,6 +72,22 @@ test("who signs out on the page is told where they may still be signed in", asyn
   expect(await page.evaluate("document.cookie")).toBe("");
   expect(besides(tab.complaints, desk.peer.issuer)).toEqual([]);
 });
+
+for (const isHidden of [false, true]) {
+  test(`who signs out in one tab is out in another that is ${isHidden ? "hidden, once it is not" : "visible"}`, async () => {
+    await using desk = await setUp();
+    await using tab = await signedIn(desk, "alice");
+    const { page } = tab;
+    const other = await page.context().newPage();
+    await other.goto(`${desk.url}/dashboard`);
+    await other.getByRole("heading", { name: "Overview" }).waitFor();
+    if (isHidden) await hide(page, true);
+    await other.getByRole("button", { name: "Sign out" }).click();
+    await other.getByLabel("Token").waitFor();
+    if (isHidden) await hide(page, false);
+    await page.getByText("Your session has ended. Sign in again.").waitFor();
+  });
+}
 
 test("who is in no group is told so, and which groups they have", async () => {
   await using desk = await setUp();
