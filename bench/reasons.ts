@@ -26,8 +26,6 @@ export const REASONS: Readonly<Record<string, string>> = {
     "Of 38 ms of processor time beside a server, 5 are the start of Bun, 18 reading the command line and asking, 14 the picture, its PNG and its audit row; the rest of the time is the disk, as the file and its folder are synced.",
   "locate,":
     "Of 45 ms of processor time beside a server, 5 are the start of Bun, 21 reading the command line and asking, and 17 reading the screen and the picture; alone, some 50 more start the process that sees the screen.",
-  "the text on a screen of 1280x800, for the first time":
-    "Tesseract takes 1.8 s of processor time for it, in one process on each of the two processors, and the picture is cut and enlarged before.",
   "live screen: processor time of ten viewers":
     "The picture is made once, but sent to each: of 2 to 16 viewers each takes 0.4 % of a processor, beside 14 % for the picture.",
   "svc --version":
