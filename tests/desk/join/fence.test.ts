@@ -448,6 +448,22 @@ test("a host with an earlier svc takes the jobs of a desk that has taken over", 
   });
 });
 
+test("a host with an earlier svc is asked once which desk this is, not for ever, by a desk that took over from none", async () => {
+  await using made = await joined();
+  const fence = await made.desk.service.deskFence();
+  let asked = 0;
+  const server = Bun.serve({
+    port: 0,
+    fetch: () => Response.json({ error: "no such route", asked: asked++ }, { status: 404 }),
+  });
+  const { url } = server;
+  const reach = () => ({ url: url.origin, token: "t".repeat(32), trust: { kind: "any" } as const });
+  const book = await made.desk.service.addressBook();
+  for (let times = 0; times < 2; times++) expect(await fence.tellAll(book.hosts(), reach)).toBe(0);
+  expect(asked).toBe(1);
+  await server.stop(true);
+});
+
 test("a generation that cannot be read begins nothing, and no bundle brings one", async () => {
   await using made = await joined();
   await using next = testService();

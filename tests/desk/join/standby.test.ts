@@ -219,6 +219,16 @@ test("a snapshot that is refused leaves the one before, and nothing of itself", 
   expect(snapshotOf(next)).toEqual(snapshot);
 });
 
+test("what an earlier svc has written of the desk that is followed is read", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  const files = configFiles(next.configDir);
+  const { notified: _, ...following } = JSON.parse(readFileSync(files.following, "utf8"));
+  writeFileSync(files.following, JSON.stringify({ ...following, told: null }));
+  expect(readFollowing(files)).toEqual({ ...following, notified: null });
+});
+
 test("a take-over is refused while the desk answers, and changes nothing", async () => {
   await using desk = await deskWithPlan();
   await using next = testService();

@@ -180,10 +180,12 @@ export function createFence(uses: FenceUses): Fence {
     async tellAll(hosts, reach, signal) {
       if (isYielding()) return 0;
       // Where a person has reinstated this desk, nobody has heard.
-      officeNow();
+      const first = isFirst(officeNow());
+      // A host with an earlier svc cannot hear. It is asked again, as it may be updated, but not to say what it knew all along.
+      const isSettled = (host: Joined) => (first ? hasHeard(host) !== undefined : hasHeard(host) === true);
       const waiting = hosts.flatMap((host) => {
         const { host_id = "", nonce } = host.member ?? {};
-        return nonce === undefined || hasHeard(host) ? [] : [{ host, host_id, nonce }];
+        return nonce === undefined || isSettled(host) ? [] : [{ host, host_id, nonce }];
       });
       const pool = { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY };
       const answers = await runPool(waiting, pool, async ({ host, host_id, nonce }) => {

@@ -30,9 +30,10 @@ const FOLLOWING = v.object({
   proof: v.optional(v.nullable(v.string()), null),
   /** When this machine began to take over: it may have a part of what makes the desk. */
   begun: v.nullable(v.string()),
-  /** When this machine took over, and when the former desk was notified; null where it was not. */
+  /** When this machine took over. */
   taken_over: v.nullable(v.string()),
-  notified: v.nullable(v.string()),
+  /** When the former desk was notified of that; null where it was not, or an earlier svc did it (`told`): then it is notified again. */
+  notified: v.optional(v.nullable(v.string()), null),
 });
 
 export type Following = v.InferOutput<typeof FOLLOWING>;

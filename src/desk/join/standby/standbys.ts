@@ -28,8 +28,8 @@ export const LATE_MS = 60_000;
 /** The most standbys of a desk. */
 const MAX_STANDBYS = 8;
 
-/** How often a standby may ask for a piece or a look, and how often for a snapshot. */
-const ASKING = { ratePerMinute: 600, burst: 300 };
+/** How often a standby may ask for a piece or a look: a gigabyte at once, and two more each minute. And how often for a snapshot. */
+const ASKING = { ratePerMinute: 2_400, burst: 1_200 };
 const TAKING = { ratePerMinute: 20, burst: 3 };
 
 /** For how long a snapshot is kept that its standby has not taken, in milliseconds. */
