@@ -107,7 +107,8 @@ export function createNatsPresence(
   /** Hosts of which two machines have the key. */
   const twins = new Set<string>();
   const mayChange = createBuckets(CHANGES);
-  const { awake, looks } = createAwakeClock(clock);
+  let timer: Timer | undefined;
+  const { awake, looks } = createAwakeClock(clock, () => timer !== undefined);
   let changed = awake();
   let passedAt = changed;
 
@@ -125,17 +126,16 @@ export function createNatsPresence(
     if (isNews) down(host, name, error);
   };
   const look = () => {
-    looks(true);
     const at = awake();
+    looks();
     for (const [host, { awakeAt }] of heard) if (at - awakeAt > SILENT_MS) lose(host, "it is silent");
     for (const host of twins) if (label(host) === undefined) twins.delete(host);
     for (const host of gone.keys()) if (label(host) === undefined) gone.delete(host);
   };
-  let timer: Timer | undefined;
   return {
     connected() {
       changed = awake();
-      looks(false);
+      looks();
       timer ??= setInterval(look, LOOK_MS);
     },
     lost() {
@@ -217,17 +217,27 @@ function helloIn(text: string): Hello | undefined {
   return read.success ? read.output : undefined;
 }
 
-/** A clock without the time in which this process did not run: silence of hosts is not in that. */
-function createAwakeClock(clock: () => number) {
+/**
+ * A clock without the time in which this process did not run: silence of hosts is not in that.
+ *
+ * @param isLooking whether there is a look every {@link LOOK_MS} while this process runs.
+ */
+function createAwakeClock(clock: () => number, isLooking: () => boolean) {
   let skipped = 0;
   let looked = clock();
   return {
-    awake: () => clock() - skipped,
-    /** This process runs now. @param isRegular whether the look before was {@link LOOK_MS} ago, had it run all the time. */
-    looks(isRegular: boolean): void {
+    awake(): number {
       const unseen = clock() - looked - LOOK_MS;
+      // Once this process runs again, others may ask before the look.
+      if (isLooking() && unseen > LOOK_MS) {
+        skipped += unseen;
+        looked = clock();
+      }
+      return clock() - skipped;
+    },
+    /** This process looks now. */
+    looks(): void {
       looked = clock();
-      if (isRegular && unseen > LOOK_MS) skipped += unseen;
     },
   };
 }

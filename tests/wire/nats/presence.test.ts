@@ -137,22 +137,44 @@ test("without a connection for a minute no host is there, also none that was nev
 });
 
 test("no host is there while the server passes nothing on for a minute, and that is no news", () => {
-  const { made, downs, sleeps } = presence();
+  jest.useFakeTimers();
+  const { made, downs, runs } = presence();
   const gone = () => ["heard", "never"].map(made.isGone);
   try {
     made.connected();
     made.hello("heard", JSON.stringify(about));
     for (let nth = 0; nth < 5; nth++) {
-      sleeps(59);
+      runs(50);
       made.passed();
     }
     expect(gone()).toEqual([false, false]);
-    sleeps(60);
+    runs(60);
     expect(gone()).toEqual([true, true]);
     made.answered("heard");
     expect(gone()).toEqual([false, false]);
     expect(downs).toEqual([]);
   } finally {
     made.stop();
+    jest.useRealTimers();
+  }
+});
+
+test("no host is gone for whoever asks first after this process was stopped, until it has run for as long", () => {
+  jest.useFakeTimers();
+  const { made, runs, sleeps } = presence();
+  const seen = () => [made.isUp("a"), made.isGone("a"), made.isExpected("b")];
+  try {
+    made.connected();
+    made.hello("a", JSON.stringify(about));
+    made.passed();
+    sleeps(120);
+    expect(seen()).toEqual([true, false, true]);
+    runs(40);
+    expect(seen()).toEqual([true, false, true]);
+    runs(10);
+    expect(seen()).toEqual([true, true, false]);
+  } finally {
+    made.stop();
+    jest.useRealTimers();
   }
 });
