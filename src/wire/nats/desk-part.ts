@@ -132,13 +132,18 @@ export type ServerParts = ReadonlyMap<string, ServerPart | Failure>;
 export function readServers(file: string): ServerParts {
   const read = readPart(file, SERVERS, NOT_OURS);
   if (!read) return new Map();
-  const { regions = {}, ...first } = read;
-  const parts = [[FIRST, first] as const, ...Object.entries(regions)].map(
-    ([region, part]) => [region, usablePart(region, part)] as const,
-  );
-  if (parts.every(([, part]) => part instanceof Failure)) throw unusable(file, NOT_OURS);
-  return new Map(parts);
+  const parts = serversIn(read);
+  if (!hasUsable(parts)) throw unusable(file, NOT_OURS);
+  return parts;
 }
+
+function serversIn({ regions = {}, ...first }: v.InferOutput<typeof SERVERS>): ServerParts {
+  const parts = [[FIRST, first] as const, ...Object.entries(regions)];
+  return new Map(parts.map(([region, part]) => [region, usablePart(region, part)]));
+}
+
+const hasUsable = (parts: ServerParts): boolean =>
+  [...parts.values()].some((part) => !(part instanceof Failure));
 
 /** `part`, or why it cannot be used, in words that quote nothing of it. */
 function usablePart(region: string, part: unknown): ServerPart | Failure {
@@ -182,9 +187,9 @@ export function readPart<S extends v.GenericSchema>(
   }
 }
 
-/** Why `content` is not a desk's part, in words that quote nothing of it. */
+/** Why `content` is not a desk's part, in words that quote nothing of it. None where one server can be used, as for {@link readServers}. */
 export const deskPartFaults = (content: unknown): string[] =>
-  v.is(DESK_PART, content) ? [] : ["it was not written by `svc nats`"];
+  v.is(SERVERS, content) && hasUsable(serversIn(content)) ? [] : [`it ${NOT_OURS}`];
 
 /** A new identity for a user. */
 export function newUser(): { readonly id: string; readonly seed: string } {

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure } from "../../../src/lib/errors";
-import { readDeskPart, readServer, readServers } from "../../../src/wire/nats/desk-part";
+import { deskPartFaults, readDeskPart, readServer, readServers } from "../../../src/wire/nats/desk-part";
 import { newNKey } from "../../../src/wire/nats/nkeys";
 import { temporaryFolder } from "../../support";
 
@@ -39,6 +39,8 @@ test.each([
     expect(faults.map(([region, fault]) => [region, Object(fault).message])).toEqual([[at, cannot(named)]]);
     expect(readServer(made.file, "us")?.server.urls).toEqual(["tls://nats.example:4222"]);
     expect(() => readServer(made.file, at)).toThrow(cannot(named));
+    // A standby takes it, as this desk runs with it.
+    expect(deskPartFaults({ svc_nats: 1, ...content })).toEqual([]);
     // Whoever changes the file would lose that part.
     expect(() => readDeskPart(made.file)).toThrow(cannot(named));
   },
@@ -52,4 +54,5 @@ test.each([
   using made = fileWith(content);
   for (const read of [readServers, readDeskPart])
     expect(() => read(made.file)).toThrow("nats.json was not written by `svc nats`");
+  expect(deskPartFaults({ svc_nats: 1, ...content })).toEqual(["it was not written by `svc nats`"]);
 });
