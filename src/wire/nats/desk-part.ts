@@ -8,6 +8,7 @@ import * as v from "valibot";
 import { secret } from "../../core/fields";
 import { conflict, Failure, forbidden, unavailable } from "../../lib/errors";
 import { writeFileAtomic } from "../../lib/files";
+import { orElse } from "../../lib/or-else";
 import { printable } from "../../lib/sanitize";
 import { parsePin } from "../../lib/spki";
 import { readTrustFile, unusable } from "../../lib/trust-files";
@@ -167,6 +168,22 @@ export function readServer(file: string, region: string): ServerPart | undefined
 export function readDeskPart(file: string): DeskPart | undefined {
   for (const part of readServers(file).values()) if (part instanceof Failure) throw part;
   return readPart(file, DESK_PART, NOT_OURS);
+}
+
+/**
+ * The parts of the regions, for whoever replaces that of the first server, which may be anything; undefined where there are none, or
+ * nothing in the file can be used.
+ *
+ * @throws where that of one region cannot be used.
+ */
+export function readRegions(file: string): DeskPart["regions"] {
+  const regions: Record<string, ServerPart> = {};
+  for (const [region, part] of orElse(() => readServers(file), [])) {
+    if (region === FIRST) continue;
+    if (part instanceof Failure) throw part;
+    regions[region] = part;
+  }
+  return Object.keys(regions).length > 0 ? regions : undefined;
 }
 
 export const writeDeskPart = (file: string, part: DeskPart): void =>

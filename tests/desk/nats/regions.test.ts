@@ -168,6 +168,27 @@ test("a further desk takes the part of each server by itself, and replaces one a
   await expect(use({ ...eu, svc_nats: 1 })).rejects.toThrow("part rejected");
 });
 
+test("a first server that is replaced may be anything, and takes no region with it, unless none can be used", async () => {
+  await using made = testService();
+  await bundle(made);
+  await bundleEu(made);
+  const file = configFiles(made.configDir).nats;
+  const { regions, ...first } = kept(made).part;
+  const us = { ...regions.eu, account: "x" };
+  const part = await callOperation(made.service, addNatsDesk, { desk: "next", may_join: true }, owner(made));
+  const replaced = async (content: object) => {
+    writeFileSync(file, JSON.stringify(content));
+    await callOperation(made.service, useNats, { part, replace: true }, owner(made));
+    return kept(made).part;
+  };
+  expect(await replaced({ ...first, account: "x", regions })).toEqual({ ...part, regions });
+  await expect(replaced({ ...first, regions: { ...regions, us } })).rejects.toThrow(
+    "regions.us.account in nats.json cannot be used",
+  );
+  expect(kept(made).part).toEqual({ ...first, regions: { ...regions, us } });
+  expect(await replaced({ ...first, account: "x", regions: { us } })).toEqual(part);
+});
+
 test("no string and no grant is for a region that this desk does not have", async () => {
   await using desk = await tlsServer();
   await bundle(desk);

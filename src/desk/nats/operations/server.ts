@@ -8,7 +8,6 @@ import { operation } from "../../../core/operation";
 import { badInput, conflict, Failure, rejected, unavailable } from "../../../lib/errors";
 import { ensurePrivateFolder } from "../../../lib/files";
 import { withLock } from "../../../lib/lock";
-import { orElse } from "../../../lib/or-else";
 import { configFiles } from "../../../lib/paths";
 import { NAME, PART_FILE } from "../../../wire/nats/desk-part";
 import { FIRST, REGION } from "../../../wire/nats/region";
@@ -215,7 +214,8 @@ export const useNats = operation({
   }),
   async run({ configDir }: Uses, { part, replace }) {
     const { nkey } = await import("../../../wire/nats/nkeys");
-    const { partsOf, readDeskPart, withPart, writeDeskPart } = await import("../../../wire/nats/desk-part");
+    const parts = await import("../../../wire/nats/desk-part");
+    const { partsOf, readDeskPart, readRegions, withPart, writeDeskPart } = parts;
     const parsed = v.safeParse(PART_FILE, part);
     const isOdd = parsed.success && (parsed.output.svc_nats === 2) !== (parsed.output.region !== undefined);
     if (!parsed.success || isOdd || nkey(parsed.output.desk.seed).id !== parsed.output.desk.id) {
@@ -227,9 +227,12 @@ export const useNats = operation({
     ensurePrivateFolder(configDir);
     return withLock(files.adminLock, async () => {
       // What is replaced may be anything; the servers beside it must be known.
-      const isWhole = region === FIRST && replace;
-      const whole = isWhole ? orElse(() => readDeskPart(files.nats), undefined) : readDeskPart(files.nats);
-      const isReplaced = whole ? partsOf(whole).has(region) : existsSync(files.nats);
+      const isFirst = region === FIRST;
+      const whole =
+        isFirst && replace
+          ? { svc_nats: 1 as const, ...own, regions: readRegions(files.nats) }
+          : readDeskPart(files.nats);
+      const isReplaced = isFirst ? existsSync(files.nats) : whole && partsOf(whole).has(region);
       if (isReplaced && !replace) {
         throw conflict(
           "this desk uses a NATS server already: --replace makes it use this one, and keeps the part",
