@@ -42,6 +42,7 @@ export function open(view) {
     },
     fail: about.fail,
   });
+  view.poll({ path: "token", on: [], every: 0, show: about.showToken });
   view.poll({
     path: "requests",
     on: ["requests.counted"],
@@ -68,16 +69,6 @@ function aboutPanel({ api }) {
     platform: el("dd", {}, "–"),
   };
   const token = el("span", {}, "–");
-  async function showToken() {
-    const rights = await api.rights();
-    if (rights)
-      setText(
-        token,
-        rights.name === null
-          ? "the host's own, which allows everything"
-          : `${rights.name}: ${rights.scopes.join(", ")}`,
-      );
-  }
   const made = panel("Server");
   made.body.append(
     el(
@@ -118,10 +109,16 @@ function aboutPanel({ api }) {
   return {
     root: made.root,
     fail: made.fail,
+    /** @param {import("./api.js").Rights} rights */
+    showToken({ name, scopes }) {
+      setText(
+        token,
+        name === null ? "the host's own, which allows everything" : `${name}: ${scopes.join(", ")}`,
+      );
+    },
     /** @param {Overview} overview */
     show({ server, audit }) {
       made.fail(null);
-      void showToken();
       setText(values.listens, server.listens?.host ?? "–");
       setText(values.port, String(server.listens?.port ?? "–"));
       setText(

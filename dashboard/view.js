@@ -107,7 +107,8 @@ function startPoll(
     asking = true;
     meanwhile = [];
     const after = events.live && every > 0 ? Math.max(every, rest, FAILED_REST_S) : every;
-    const wait = await attempt(() => api.get(asked, { maxAge }), showNew, fail, over, after);
+    const ask = every > 0 ? () => api.get(asked, { maxAge }) : () => askOnce(api, asked);
+    const wait = await attempt(ask, showNew, fail, over, after);
     if (over()) return;
     asking = false;
     refused = wait === null;
@@ -148,7 +149,7 @@ function startPoll(
 
   const concerns = matching(on);
   const listen = { signal };
-  const isOn = () => rounds > 0 && !refused;
+  const isOn = () => every > 0 && rounds > 0 && !refused;
   const again = () => {
     if (isOn()) whenVisible(signal, round);
   };
@@ -178,8 +179,20 @@ function startPoll(
 const matching = (types) => (type) =>
   types.some((one) => (one.endsWith(".*") ? type.startsWith(one.slice(0, -1)) : type === one));
 
+/**
+ * What is asked for once may take as long as a host takes, so this does not report that the server is silent.
+ *
+ * @template {import("./wire").GetPath} Path
+ * @param {import("./api.js").Api} api
+ * @param {Path} path
+ */
+async function askOnce(api, path) {
+  const at = Date.now();
+  return { at, body: await api.ask(path) };
+}
+
 /** Seconds until a server that did not answer is asked again. */
-const RETRY_S = 2;
+export const RETRY_S = 2;
 
 /**
  * @template T
@@ -213,7 +226,7 @@ async function attempt(ask, show, fail, over, after) {
  * @param {AbortSignal} signal
  * @param {() => void} act
  */
-function whenVisible(signal, act) {
+export function whenVisible(signal, act) {
   if (signal.aborted) return;
   if (!document.hidden) return act();
   document.addEventListener("visibilitychange", () => whenVisible(signal, act), { once: true, signal });

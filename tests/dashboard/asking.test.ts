@@ -194,16 +194,47 @@ for (const [name, path, shown] of [
   });
 }
 
-test("a search in the help is made when the time is over that the server has asked to wait", async () => {
-  await using tab = await openPage("help");
+test("what a host was asked once is not asked again where a proxy holds events back", async () => {
+  await host.call("/admin/hosts/add", post({ label: "once", base_url: host.url, token: host.token }));
+  let asked = 0;
+  const answer = (route: Route) => {
+    asked += 1;
+    return route.continue();
+  };
+  const never = () => new Promise(() => {});
+  const answers = { "admin/hosts/once/look?*": answer, events: never };
+  await using tab = await openPage("hosts/once/diagnostics", answers);
   const { page } = tab;
-  await page.getByText("A first fleet in ten minutes").waitFor();
-  await page.route(/\/help\?search=/, slowDown, { times: 1 });
-  await page.getByLabel("Words in all pages").fill("port taken");
-  await page.getByText("The server asks to slow down. Asking again in").waitFor();
-  await page.clock.runFor(4_000);
-  await page.getByRole("link", { name: "The port is taken" }).waitFor();
+  await page.getByText("as the host said").waitFor();
+  await page.clock.runFor(10_000);
+  await page.getByText("asking every few seconds").waitFor();
+  await settled(page);
+  expect(asked).toBe(1);
+  await host.call("/admin/hosts/remove", post({ label: "once" }));
 });
+
+test("says that the answer of a host cannot be shown", async () => {
+  await host.call("/admin/hosts/add", post({ label: "odd", base_url: host.url, token: host.token }));
+  const answer = (route: Route) => route.fulfill({ json: {} });
+  await using tab = await openPage("hosts/odd/diagnostics", { "admin/hosts/odd/look?*": answer });
+  await tab.page.getByText("The answer of the host cannot be shown").waitFor();
+  await host.call("/admin/hosts/remove", post({ label: "odd" }));
+});
+
+for (const [why, answer] of [
+  ["the time is over that the server has asked to wait", slowDown],
+  ["the server answers again", (route: Route) => route.abort()],
+] as const) {
+  test(`a search in the help is made when ${why}`, async () => {
+    await using tab = await openPage("help");
+    const { page } = tab;
+    await page.getByText("A first fleet in ten minutes").waitFor();
+    await page.route(/\/help\?search=/, answer, { times: 1 });
+    await page.getByLabel("Words in all pages").fill("port taken");
+    await page.clock.runFor(4_000);
+    await page.getByRole("link", { name: "The port is taken" }).waitFor();
+  });
+}
 
 test("no page says that it is loading where the server has answered with an error", async () => {
   const failing = (route: Route) =>

@@ -5,7 +5,7 @@ import { el, setText } from "../../dom.js";
 import { count, counted, milliseconds } from "../../format.js";
 import { checkItems, verdictOf } from "../../host/diagnostics.js";
 import { runsTable } from "../../host/runs.js";
-import { actionButton, badge, loading, nothing, notice, time } from "../../parts.js";
+import { actionButton, asError, badge, loading, nothing, notice, time } from "../../parts.js";
 import { table } from "../../table.js";
 import { wallPanel } from "../live-wall.js";
 import { linkOf, rightsOf, TRUST, WAYS } from "./host-words.js";
@@ -82,14 +82,17 @@ function stateTab({ view, label, row, place }) {
   };
   show(row);
   place.append(facts);
-  view.api.get("fleet/states", { maxAge: 60_000 }).then(
-    ({ body: { states } }) => {
+  view.poll({
+    path: "fleet/states",
+    on: [],
+    every: 0,
+    show({ states }) {
       drift = driftOf(states, label);
-      if (!view.signal.aborted) show(last);
+      show(last);
     },
     // A desk of before knows no states.
-    () => {},
-  );
+    fail() {},
+  });
   if (row.way === "link")
     view.poll({
       path: "links",
@@ -145,6 +148,10 @@ function asked({ view, label, row, place }, what, shown) {
     () => {},
   );
   place.append(el("div", { class: "buttons small" }, again, when), answer);
+  const fail = (/** @type {Error} */ { message }) => {
+    answer.replaceChildren(notice("warn", message));
+    setText(when, "");
+  };
   let wasUp = row.state === "up";
   const polled = view.poll({
     path: /** @type {"admin/hosts/{label}/look"} */ (
@@ -153,13 +160,14 @@ function asked({ view, label, row, place }, what, shown) {
     on: [],
     every: 0,
     show(found, at) {
-      answer.replaceChildren(shown(found));
-      when.replaceChildren("as the host said ", time(at.toISOString()));
+      try {
+        answer.replaceChildren(shown(found));
+        when.replaceChildren("as the host said ", time(at.toISOString()));
+      } catch (error) {
+        fail(new Error(`The answer of the host cannot be shown: ${asError(error).message}`));
+      }
     },
-    fail({ message }) {
-      answer.replaceChildren(notice("warn", message));
-      setText(when, "");
-    },
+    fail,
   });
   return ({ state }) => {
     // It is back.
