@@ -1,11 +1,12 @@
 /**
  * Join strings: with one, a host joins this desk by itself. A string is shown once, when it is made.
  */
+import { ApiError } from "../api-error.js";
 import { ask, fill } from "../dialog.js";
 import { button, el, labelled } from "../dom.js";
 import { moment } from "../format.js";
 import { icon } from "../icons.js";
-import { actionButton, badge, copyButton, nothing, panel } from "../parts.js";
+import { actionButton, badge, copyButton, nothing, notice, panel } from "../parts.js";
 import { table } from "../table.js";
 
 /** Seconds between looks at the list. */
@@ -22,7 +23,7 @@ const LIVES = /** @type {const} */ ([
 ]);
 
 /** @param {import("../view.js").View} view */
-export function joinPanel({ api, poll }) {
+export function joinPanel({ api, signal, poll }) {
   const made = panel("Joining", {
     tools: [actionButton([icon("add"), "Make a join string…"], add, (error) => made.tell(error))],
   });
@@ -69,8 +70,9 @@ export function joinPanel({ api, poll }) {
   });
 
   async function add() {
-    const { body } = await api.get("nats/state", { maxAge: 0 });
-    const regions = body.desk?.regions ?? [];
+    const { regions, why } = await regionsOf(api);
+    // The dialog would open over another page.
+    if (signal.aborted) return;
     const tags = el("input", { placeholder: "lab, floor-2", spellcheck: "false" });
     const uses = el("input", { type: "number", min: 1, max: 100_000, value: "1", required: true });
     const prefix = el("input", { maxlength: 64, placeholder: "lab-", spellcheck: "false" });
@@ -103,6 +105,7 @@ export function joinPanel({ api, poll }) {
       labelled("Prefix", prefix, "Stands before the name of each host in its label."),
       labelled("Address of this desk", advertise, "HOST:PORT, where it listens on several addresses."),
       regions.length > 0 && labelled("Region", region, "The NATS server that the hosts connect to."),
+      why !== "" && notice("warn", `The regions of NATS are not known: ${why}`),
     );
     await list.now();
   }
@@ -137,6 +140,21 @@ export function joinPanel({ api, poll }) {
     await list.now();
   }
   return made.root;
+}
+
+/**
+ * The regions of NATS, or why the server does not say.
+ *
+ * @param {import("../api.js").Api} api
+ */
+async function regionsOf(api) {
+  try {
+    const { body } = await api.get("nats/state", { maxAge: 0 });
+    return { regions: body.desk?.regions ?? [], why: "" };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.reason !== "failed") throw error;
+    return { regions: [], why: error.message };
+  }
 }
 
 /** @param {JoinString["state"]} state */

@@ -321,3 +321,41 @@ test("a join string is for a region where the desk has several NATS servers", as
   await page.getByRole("row", { name: /0 of 1.*region eu/ }).waitFor();
   expect(tab.complaints).toEqual([]);
 });
+
+test("the dialog for a join string does not open over another page", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  await using tab = await pageOf(host.url, []);
+  const { page } = tab;
+  const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await page.route(/\/nats\/state$/, async (route) => {
+    asked.resolve();
+    await released.promise;
+    await route.continue();
+  });
+  await page.getByRole("button", { name: "Make a join string…" }).click();
+  await asked.promise;
+  await page.evaluate(`location.hash = "#usb"`);
+  await page.getByRole("heading", { name: "USB devices", level: 1 }).waitFor();
+  const answered = page.waitForResponse(/\/nats\/state$/);
+  released.resolve();
+  await (await answered).finished();
+  await settled(page);
+  expect(await page.getByRole("dialog").count()).toBe(0);
+});
+
+test("where the desk cannot say which regions there are, a join string is made without, and the dialog says why", async () => {
+  await using desk = await tlsServer();
+  await using tab = await openPage(browser, `${desk.server.url}/dashboard#hosts`, {
+    token: TOKEN,
+    ignoreHTTPSErrors: true,
+  });
+  const { page } = tab;
+  const broken = { status: 500, json: { error: "nats.json is not valid JSON" } };
+  await page.route(/\/nats\/state$/, (route) => route.fulfill(broken));
+  await page.getByRole("button", { name: "Make a join string…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("The regions of NATS are not known: nats.json is not valid JSON").waitFor();
+  expect(await dialog.getByLabel("Region").count()).toBe(0);
+  await dialog.getByRole("button", { name: "Make" }).click();
+  await page.getByRole("row", { name: /0 of 1/ }).waitFor();
+});
