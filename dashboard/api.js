@@ -55,7 +55,7 @@ export class Api extends EventTarget {
   #answers = new SharedAnswers((path) => this.#askInTurn(path));
   /** Null while they are not known. @type {Rights | null} */
   #rights = null;
-  /** Whether this page was told that somebody is signed in, and of no end since. */
+  /** Whether this page has seen that somebody is signed in, and of no end since. */
   #isIn = false;
 
   constructor() {
@@ -343,6 +343,8 @@ export class Api extends EventTarget {
       this.noticeEnd();
       throw new ApiError("unauthorized", "Signed out.");
     }
+    // A session may have come from another tab.
+    this.#isIn = true;
     try {
       return await this.#send(path, token, init, read);
     } catch (error) {

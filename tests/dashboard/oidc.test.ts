@@ -89,6 +89,23 @@ for (const isHidden of [false, true]) {
   });
 }
 
+test("who signs out in one tab is out in another that showed the form when they signed in", async () => {
+  await using desk = await setUp();
+  await using tab = await openHere(desk);
+  const { page } = tab;
+  await page.goto(`${desk.url}/dashboard`);
+  await page.getByRole("link", { name: /^Sign in at/ }).waitFor();
+  const other = await page.context().newPage();
+  await other.goto(`${desk.url}/dashboard`);
+  await other.getByRole("link", { name: /^Sign in at/ }).click();
+  await signInThere(other, "alice");
+  await other.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.evaluate(`location.hash = "#usb"`);
+  await page.getByRole("heading", { name: "USB devices", level: 1 }).waitFor();
+  await other.getByRole("button", { name: "Sign out" }).click();
+  await page.getByText("Your session has ended. Sign in again.").waitFor();
+});
+
 test("who is in no group is told so, and which groups they have", async () => {
   await using desk = await setUp();
   await using tab = await openHere(desk);
