@@ -1,3 +1,4 @@
+/** Running a script on the hosts of a selection: its view. */
 import { HOST_VARIABLE_FIELDS, HOST_VARIABLE_NAMES, withHostVariables } from "../src/cli/host-variables";
 import { reportOfBroadcast } from "../src/cli/report/of-hosts";
 import { forHosts, SCRIPT, withActions } from "../src/cli/script";
