@@ -29,6 +29,9 @@ export function panel(title, { tools = [], class: more = "" } = {}) {
     notes,
     body,
   );
+  const stopLoading = () => {
+    for (const waiting of body.querySelectorAll(".loading")) waiting.remove();
+  };
   return {
     root,
     /** Notices above the content; takes no room while empty. */
@@ -37,8 +40,10 @@ export function panel(title, { tools = [], class: more = "" } = {}) {
     /** The error of a repeated request; null removes it after a good answer. */
     fail(/** @type {Trouble | null} */ trouble) {
       polled.tell(trouble);
-      if (trouble) for (const waiting of body.querySelectorAll(".loading")) waiting.remove();
+      if (trouble) stopLoading();
     },
+    /** Takes "Loading…" away where another panel shows the error: two would be read out. */
+    stopLoading,
     /** The error of an action of the user; stays until the next action. */
     tell: done.tell,
   };

@@ -87,18 +87,13 @@ export function open({ root, api, may, signal, poll }) {
   );
   root.append(link.root, samples.root);
 
-  /** @param {import("../api-error.js").ApiError | null} error */
-  const fail = (error) => {
-    link.fail(error);
-    samples.fail(error);
-  };
   const polled = poll({
     path: () =>
       `inspector/recent?${new URLSearchParams({ n: String(PLOTTED), summary: "true", ...(session.value && { session: session.value }) })}`,
     on: ["inspector.*"],
     every: 1,
     show({ samples: recent, summary, sessions = [] }) {
-      fail(null);
+      link.fail(null);
       offer(session, "all sessions", sessions);
       if (!summary) return;
       const { sample_count, window_seconds } = summary;
@@ -111,7 +106,10 @@ export function open({ root, api, may, signal, poll }) {
       for (const made of plots) made.show(recent, summary);
       listed.show(recent.slice(-LISTED).reverse());
     },
-    fail,
+    fail(error) {
+      link.fail(error);
+      samples.stopLoading();
+    },
   });
 
   async function reset() {

@@ -89,7 +89,7 @@ export function aboutPanel(watch, end) {
   let before = { frames: 0, bytes: 0, at: performance.now() };
   return {
     root: made.root,
-    fail: made.fail,
+    stopLoading: made.stopLoading,
     /** Shows the figures of the time since the last call. @param {Viewer | undefined} own */
     async measure(own) {
       const now = { frames: watch.frames, bytes: watch.bytes, at: performance.now() };

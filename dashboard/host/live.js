@@ -317,22 +317,20 @@ export function open(view) {
     { capture: true },
   );
 
-  /** @param {import("../api-error.js").ApiError | null} error */
-  const fail = (error) => {
-    made.fail(error);
-    about.fail(error);
-  };
   const asked = poll({
     path: stateOf,
     on: ["screen.*", "black_box.*", "approval.*", "lease.*", "run.started", "run.ended"],
     every: STATE_EVERY_S,
     rest: STATE_EVERY_S,
     show(answer) {
-      fail(null);
+      made.fail(null);
       state = answer;
       show();
     },
-    fail,
+    fail(error) {
+      made.fail(error);
+      about.stopLoading();
+    },
   });
   const measuring = setInterval(() => {
     if (!document.hidden) void about.measure(mine());

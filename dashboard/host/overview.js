@@ -90,11 +90,6 @@ export function open(view) {
       view.may("audit") && auditPanel(view),
     ),
   );
-  /** @param {import("../api-error.js").ApiError | null} error */
-  const fail = (error) => {
-    link.fail(error);
-    sessions.fail(error);
-  };
   view.poll({
     path: "overview",
     on: ["session.*", "usb.*", "inspector.*", "requests.counted", "audit.appended"],
@@ -102,14 +97,17 @@ export function open(view) {
     rest: REST_S,
     apply: afterEvent,
     show(overview) {
-      fail(null);
+      link.fail(null);
       insecure.show(overview);
       figures.show(overview);
       link.show(overview.inspector);
       sessions.show(overview.sessions);
       usb.show(overview.usb);
     },
-    fail,
+    fail(error) {
+      link.fail(error);
+      sessions.stopLoading();
+    },
   });
 }
 
@@ -206,7 +204,7 @@ function sessionsPanel({ may }) {
   made.body.append(listed.root);
   return {
     root: made.root,
-    fail: made.fail,
+    stopLoading: made.stopLoading,
     /** @param {Overview["sessions"]} sessions */
     show({ host, sessions }) {
       setText(about, host.host_id ? `this host is ${host.host_id}` : "");
