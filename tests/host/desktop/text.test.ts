@@ -7,7 +7,7 @@ import fc from "fast-check";
 import * as v from "valibot";
 import type { Picture } from "../../../src/host/desktop/backend";
 import { decodePng } from "../../../src/host/desktop/images/decode";
-import { boxesOf } from "../../../src/host/desktop/text/blocks";
+import { boxesOf, gapNear } from "../../../src/host/desktop/text/blocks";
 import { enlarged } from "../../../src/host/desktop/text/clean";
 import { findPattern, findText, nearestText } from "../../../src/host/desktop/text/find";
 import { groundsOf } from "../../../src/host/desktop/text/ground";
@@ -455,11 +455,17 @@ test("the ground of a place is that around it, on a plain screen too", () => {
   }
 });
 
-test("no block begins between the dot and the rest of a letter, nor between the bars of a sign", () => {
-  const page = { width: 100, height: 120, levels: new Uint8Array(100 * 120).fill(255) };
+/** A white page, and what draws on it. */
+function whitePage(wide: number, high: number) {
+  const page = { width: wide, height: high, levels: new Uint8Array(wide * high).fill(255) };
   const draw = (top: number, height: number, left: number, width: number) => {
-    for (let y = top; y < top + height; y++) page.levels.fill(0, y * 100 + left, y * 100 + left + width);
+    for (let y = top; y < top + height; y++) page.levels.fill(0, y * wide + left, y * wide + left + width);
   };
+  return { page, draw };
+}
+
+test("no block begins between the dot and the rest of a letter, nor between the bars of a sign", () => {
+  const { page, draw } = whitePage(100, 120);
   draw(10, 6, 20, 6); // The dot of a large i, and the rest of it.
   draw(22, 34, 20, 6);
   draw(90, 3, 20, 12); // An equals sign.
@@ -468,6 +474,29 @@ test("no block begins between the dot and the rest of a letter, nor between the 
     [10, 46],
     [90, 11],
   ]);
+});
+
+test("a line of large text is not cut between its letters and what is above them", () => {
+  // The dots of a Ü, and the ring of an å: eleven rows and 84, 30 and 57, in letters of 110 pixels.
+  for (const [mark, letter] of [
+    [11, 84],
+    [30, 57],
+  ] as const) {
+    const height = mark + 8 + letter;
+    const { page, draw } = whitePage(300, height);
+    draw(0, mark, 110, 12);
+    draw(0, mark, 140, 12);
+    for (const left of [0, 100, 200]) draw(mark + 8, letter, left, 14);
+    for (let row = 0; row < height; row++) expect(gapNear(page, row)).toBeUndefined();
+  }
+});
+
+test("a block is cut beside lines that are together", () => {
+  const { page, draw } = whitePage(200, 20 * PITCH);
+  for (let line = 0; line < 20; line++) draw(line * PITCH, 10, 0, 4);
+  // From the first line to the tenth, something is between them.
+  for (let line = 0; line < 9; line++) draw(line * PITCH + 10, 3, 100, 4);
+  expect(gapNear(page, 10 * PITCH)).toEqual([10 * PITCH - 3, 10 * PITCH]);
 });
 
 test("each dark pixel of a page is in one block, unless it is alone in rows that are too low", () => {

@@ -30,6 +30,11 @@ const DEPTH = 4;
 const REACH = 48;
 /** Between two lines of text are so many white rows at least. */
 const BETWEEN = 2;
+/**
+ * Rows lower than this part of the highest stroke near them are no line, but the dots or accents of one: a ring is up to half as high as the
+ * letter below it, and a line of low letters more than half as high as a bracket.
+ */
+const STROKE = 0.55;
 
 /** @param unit how many pixels of the page a pixel of a usual screen has. @returns the blocks, from top to bottom. */
 export function boxesOf(page: Grey, unit = 1): Box[] {
@@ -100,13 +105,36 @@ function belongsTo([from, until]: Run, [next, end]: Run, unit: number): boolean 
  */
 export function gapNear(block: Grey, row: number, unit = 1): Run | undefined {
   const { width, height } = block;
+  const reach = REACH * unit;
   const runs = runsOf(inkedRows(block, { left: 0, top: 0, width, height }), BETWEEN * unit);
   const gaps = runs.slice(1).map(([from], nth): Run => [runs[nth]?.[1] ?? from, from]);
   const distance = ([from, until]: Run) => Math.abs((from + until) / 2 - row);
-  const [widest] = gaps
-    .filter((gap) => distance(gap) <= REACH * unit)
-    .toSorted((a, b) => b[1] - b[0] - (a[1] - a[0]) || distance(a) - distance(b));
-  return widest;
+  const isBetweenLines = ([from, until]: Run) => {
+    const near = runs.filter((run) => run[1] >= from - reach && run[0] <= until + reach);
+    const lowest = STROKE * Math.max(...near.map((run) => strokeOf(block, run)));
+    return near.every((run) => (run[1] !== from && run[0] !== until) || run[1] - run[0] >= lowest);
+  };
+  return gaps
+    .filter((gap) => distance(gap) <= reach)
+    .toSorted((a, b) => b[1] - b[0] - (a[1] - a[0]) || distance(a) - distance(b))
+    .find(isBetweenLines);
+}
+
+/**
+ * How many pixels of ink are below one another in these rows, at most. It tells how high letters are, also where lines have no white row
+ * between them.
+ */
+function strokeOf({ width, levels }: Grey, [from, until]: Run): number {
+  const strokes = new Uint32Array(width);
+  let highest = 0;
+  for (let y = from; y < until; y++) {
+    for (let x = 0; x < width; x++) {
+      const stroke = (levels[y * width + x] as number) < INK ? (strokes[x] as number) + 1 : 0;
+      strokes[x] = stroke;
+      if (stroke > highest) highest = stroke;
+    }
+  }
+  return highest;
 }
 
 function inkedRows({ width: wide, levels }: Grey, { left, top, width, height }: Box): Uint8Array {
