@@ -172,6 +172,7 @@ describe("reading:", () => {
 
   testReading("a language without data is a failure that says how to add it", async () => {
     await using screen = await reading("Hallo");
+    await screen.run("AC_wait_text", { text: "Hallo", timeout: 60 });
     const refused = screen.desktop.readLines(undefined, "xyz", forever);
     await expect(refused).rejects.toThrow(
       "tesseract has no data for xyz: install it (Debian: tesseract-ocr-xyz), or `svc data add ocr-xyz FILE`",
