@@ -164,7 +164,10 @@ export async function findSubcommand(registry: Registry, args: readonly string[]
   const one = verb !== undefined && Object.hasOwn(noun.verbs, verb) ? noun.verbs[verb] : undefined;
   if (one) return { called: `${called} ${verb}`, noun: name, one, rest: restAfter(2), verbs: [] };
   const verbs = listOf(noun.verbs);
-  if (noun.own) return { called, noun: name, one: noun.own, rest: restAfter(1), verbs };
+  // A word that follows at once is no value of a flag.
+  const isMistyped =
+    noun.own?.positionals.length === 0 && verbs.length > 0 && places[1] === (places[0] ?? 0) + 1;
+  if (noun.own && !isMistyped) return { called, noun: name, one: noun.own, rest: restAfter(1), verbs };
   const isKnown = verb === undefined;
   const fault = isKnown
     ? `A subcommand is missing (see \`${called} --help\`)`

@@ -107,6 +107,7 @@ describe("what is missing in a command line is named:", () => {
     [["audit", "prune", "--no-kep", "x"], "Unknown arguments: --no-kep, x (see `svc audit prune --help`)"],
     [["admn", "list"], "Unknown command: admn (did you mean admin?) (see `svc --help`)"],
     [["admin", "pol"], "Unknown command: pol (did you mean poll?) (see `svc admin --help`)"],
+    [["nats", "shw"], "Unknown command: shw (did you mean show?) (see `svc nats --help`)"],
     [["execute", "/nonexistent/a.json"], "script: there is no file /nonexistent/a.json"],
     [["admin", "add", "a", "http://10.0.0.5:9939"], "--token-file: nothing came on standard input"],
     [
