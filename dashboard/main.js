@@ -305,7 +305,7 @@ addEventListener("keydown", ({ key }) => {
 addEventListener("pageshow", ({ persisted }) => {
   if (persisted) void show();
 });
-// A hidden tab asks nothing, so nothing told it.
+// A hidden tab sends no requests: it learns that another tab has signed out once it is visible again.
 document.addEventListener("visibilitychange", () => api.noticeEnd());
 setInterval(() => {
   if (!document.hidden) refreshTimes();

@@ -42,7 +42,7 @@ export function closeSocket(socket: Socket | undefined, code: number, reason: st
   setTimeout(() => socket?.terminate(), LAST_MS).unref();
 }
 
-/** How much may wait for a client before what is to be sent to it is not read any more, in bytes. */
+/** How many bytes may wait for a client: while there are more, nothing further is read for it. */
 const UNSENT_BYTES = 65_536;
 
 /** Whether a viewer reads slower than its stream comes. */

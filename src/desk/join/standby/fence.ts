@@ -181,7 +181,7 @@ export function createFence(uses: FenceUses): Fence {
       if (isYielding()) return 0;
       // Where a person has reinstated this desk, nobody has heard.
       const first = isFirst(officeNow());
-      // A host with an earlier svc cannot hear. It is asked again, as it may be updated, but not to say what it knew all along.
+      // A host with an earlier svc refuses this. It may be updated, so it is asked again; not by a first desk, which has no news for it.
       const isSettled = (host: Joined) => (first ? hasHeard(host) !== undefined : hasHeard(host) === true);
       const waiting = hosts.flatMap((host) => {
         const { host_id = "", nonce } = host.member ?? {};
