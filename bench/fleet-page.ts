@@ -48,7 +48,7 @@ export async function bench(): Promise<Figure[]> {
     const heaps: number[] = [];
     const rates: number[] = [];
     const stutters: number[] = [];
-    let elements = 0;
+    const elements: number[] = [];
     // The first is to warm up.
     for (let round = 0; round <= ROUNDS; round++) {
       const context = await browser.newContext({
@@ -59,8 +59,8 @@ export async function bench(): Promise<Figure[]> {
       await context.addInitScript(`sessionStorage.setItem("svc-token", ${JSON.stringify(TOKEN)}); ${WATCH}`);
       const page = await context.newPage();
       const seen = await look(page, `${desk.url}/dashboard#hosts`);
-      elements = Math.max(elements, seen.elements);
       if (round > 0) {
+        elements.push(seen.elements);
         paints.push(seen.paint);
         keys.push(seen.key);
         heaps.push(seen.heap);
@@ -84,9 +84,9 @@ export async function bench(): Promise<Figure[]> {
       },
       {
         name: "elements of the page with 10,000 hosts",
-        ratio: elements / ELEMENTS,
+        ratio: elements.map((count) => count / ELEMENTS),
         goal: "<= 1",
-        detail: `${elements} / ${ELEMENTS} allowed`,
+        detail: `${median(elements)} / ${ELEMENTS} allowed`,
       },
       {
         name: "heap of the page with 10,000 hosts",

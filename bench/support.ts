@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile } from "../build/compile";
 import { hostTarget, packagesFor, ROOT } from "../build/targets";
+import { roundsOf } from "./measuring/brief";
 
 /** What a ratio has to be. */
 export type Goal = `>= ${number}` | `<= ${number}`;
@@ -20,6 +21,8 @@ export interface Figure {
   readonly detail: string;
   /** A picture of it, in characters. */
   readonly plot?: string;
+  /** Whether it is the same however often it is measured, as a size is: then once is enough. */
+  readonly isExact?: boolean;
 }
 
 /** The compiled binary, as `bun run build` leaves it. */
@@ -66,7 +69,8 @@ const NARROW = 0.1;
 /**
  * Measures both in turn, so that what slows the machine down slows both, until the ratio is known to a tenth.
  *
- * @param rounds the fewest that are counted; one more goes before them to warm up, and there are at most three times as many.
+ * @param rounds the fewest that are counted, where it is not to be brief (`measuring/brief.ts`); one more goes before them to warm up, and
+ *   there are at most three times as many.
  */
 export async function paired(
   subject: () => Promise<number>,
@@ -81,7 +85,8 @@ export async function paired(
     const { low, high } = spreadOf(ratios());
     return high - low <= NARROW * median(ratios());
   };
-  for (let round = 0; round < rounds || (round < 3 * rounds && !isKnown()); round++) {
+  const { least, most } = roundsOf(rounds);
+  for (let round = 0; round < least || (round < most && !isKnown()); round++) {
     // Who goes first alternates: the second of two often finds caches warm.
     const first = round % 2 === 0 ? await subject() : await baseline();
     const second = round % 2 === 0 ? await baseline() : await subject();

@@ -20,22 +20,41 @@ export function verdictOf(figure: Figure): "met" | "MISSED" | "not shown" {
   return meets(low) || meets(high) ? "not shown" : "MISSED";
 }
 
-/** The figures as a table in Markdown. */
-export function tableOf(figures: readonly Figure[]): string {
-  const rows = figures.map((figure) => {
-    const ratios = ratiosOf(figure);
-    const verdict = verdictOf(figure);
-    return [
-      figure.name,
-      median(ratios).toFixed(2),
-      spread(ratios),
-      shown(figure.goal),
-      verdict,
-      figure.detail,
-    ];
-  });
-  return markdown([["figure", "ratio", "spread", "goal", "", "measured / baseline"], ...rows]);
+/** What a busy run found: the same benches, while other work used the machine. */
+export interface Busy {
+  /** What it was measured with, and when. */
+  readonly machine: string;
+  /** What the other work was. */
+  readonly load: string;
+  readonly figures: readonly Figure[];
+  /** The files of the benches that it has no figures of. */
+  readonly missing: readonly string[];
 }
+
+/**
+ * The figures as a table in Markdown.
+ *
+ * @param busy those of a busy run, which get a column and no verdict; without it, there is no such column.
+ */
+export function tableOf(figures: readonly Figure[], busy?: readonly Figure[]): string {
+  const beside = busy && new Map(busy.map((figure) => [figure.name, middle(figure)]));
+  const column = (cell: string) => (beside ? [cell] : []);
+  const rows = figures.map((figure) => [
+    ...[figure.name, middle(figure), spread(ratiosOf(figure))],
+    ...column(beside?.get(figure.name) ?? ""),
+    ...[shown(figure.goal), verdictOf(figure), figure.detail],
+  ]);
+  const head = ["figure", "ratio", "spread", ...column("busy"), "goal", "", "measured / baseline"];
+  return markdown([head, ...rows]);
+}
+
+/** The figures of a busy run alone, which have no verdict. */
+export function busyTableOf(figures: readonly Figure[]): string {
+  const rows = figures.map((figure) => [figure.name, middle(figure), shown(figure.goal), figure.detail]);
+  return markdown([["figure", "busy", "goal", "measured / baseline"], ...rows]);
+}
+
+const middle = (figure: Figure): string => median(ratiosOf(figure)).toFixed(2);
 
 /** `0.61–0.68`, or nothing for one measurement. */
 export function spread(ratios: readonly number[]): string {
@@ -52,8 +71,13 @@ export function markdown(table: ReadonlyArray<readonly string[]>): string {
   return [line(head), line(widths.map((width) => "-".repeat(width))), ...body.map(line)].join("\n");
 }
 
-/** The page that keeps the last report. */
-export function pageOf(report: string, figures: readonly Figure[]): string {
+/**
+ * The page that keeps the last figures.
+ *
+ * @param machine what they were measured with, and when.
+ * @param busy null where there was no busy run of the same build.
+ */
+export function pageOf(machine: string, figures: readonly Figure[], busy: Busy | null): string {
   const plots = figures.flatMap((figure) => {
     const { name, plot } = figure;
     if (!plot) return [];
@@ -71,7 +95,12 @@ The ratio is the median of its measurements; its true value lies within the spre
 measurements or more, and the spread is from the least to the greatest of fewer. A goal is met when the whole spread meets it, and
 missed when none of it does. \`npm run bench -- --compare REF\` measures a commit beside this one.
 
-${report}
+${busyWords(busy)}
+
+${machine}
+
+${tableOf(figures, busy?.figures ?? [])}
+
 ## What is missed, and why
 
 ${missedOf(figures)}
@@ -82,6 +111,17 @@ Each is measured at four sizes. The exponent is the slope of the line through th
 size, 0 is a cost that does not depend on it. The dots are where the points would be were it 1.
 
 ${plots.join("\n")}`;
+}
+
+/** What the column of the busy run has. */
+function busyWords(busy: Busy | null): string {
+  if (!busy)
+    return `There was no busy run of this build, so the column *busy* has nothing (\`npm run bench -- --busy\`).`;
+  const { missing } = busy;
+  const lacks = missing.length === 0 ? "" : ` It has no figures of ${missing.join(", ")}.`;
+  return `The column *busy* has the ratio of another run of the same build, in which each bench ran once while other work used the machine:
+${busy.load}. It takes part in no verdict.${lacks}
+The busy run: ${busy.machine}`;
 }
 
 /** The figures whose goals are not met, with their reasons, as a table in Markdown. */

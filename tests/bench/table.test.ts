@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { tableRows } from "../../bench/compare";
 import { exponentOf } from "../../bench/growth";
 import { type Figure, spreadOf } from "../../bench/support";
-import { pageOf, tableOf, verdictOf } from "../../bench/table";
+import { type Busy, busyTableOf, pageOf, tableOf, verdictOf } from "../../bench/table";
 
 const figure = (ratio: Figure["ratio"], goal: Figure["goal"]): Figure => ({
   name: "GET /health",
@@ -52,7 +52,7 @@ test("cost that doubles with the size has the exponent 1, and cost that stays th
 
 test("the page says why a goal is missed, and names those that nobody has explained", () => {
   const unknown = { ...figure(2, "<= 1"), name: "another" };
-  const page = pageOf("", [figure(0.5, ">= 0.6"), unknown, { ...figure(1, ">= 0.6"), name: "met" }]);
+  const page = pageOf("", [figure(0.5, ">= 0.6"), unknown, { ...figure(1, ">= 0.6"), name: "met" }], null);
   const [, missed = ""] = page.split("## What is missed, and why");
   expect(missed).toMatch(/^\| GET \/health \| 0\.50, ≥ 0\.6 \| Bun alone takes .*\|$/m);
   expect(missed).toMatch(/^\| another +\| 2\.00, ≤ 1 +\| Not known\. +\|$/m);
@@ -61,7 +61,53 @@ test("the page says why a goal is missed, and names those that nobody has explai
 
 test("the page has each plot under its name and exponent", () => {
   const grows = { ...figure([1.02, 0.98, 1], "<= 1.15"), name: "a poll, by hosts: exponent", plot: "●" };
-  const page = pageOf("", [figure(1, ">= 0.6"), grows]);
+  const page = pageOf("", [figure(1, ">= 0.6"), grows], null);
   expect(page).toContain("**a poll, by hosts: exponent 1.00 (0.98–1.02)**\n\n```text\n●\n```");
   expect(page).not.toContain("**GET /health");
+});
+
+describe("the column of the busy run", () => {
+  const quiet = [figure([0.61, 0.62, 0.7], ">= 0.6"), { ...figure(1, "<= 2"), name: "only quiet" }];
+  const busy: Busy = {
+    ...{ machine: "svc 0.1.0 (abc) · load 3.1", load: "two processes that compute", missing: ["bench/a.ts"] },
+    figures: [figure(0.3, ">= 0.6"), { ...figure(1, ">= 0.6"), name: "only busy" }],
+  };
+  const cellsOf = (page: string, name: string) =>
+    page
+      .split("\n")
+      .find((line) => line.startsWith(`| ${name}`))
+      ?.split("|")
+      .map((cell) => cell.trim())
+      .slice(1, -1);
+
+  test("has the ratio of the same figure, and changes no verdict", () => {
+    const page = pageOf("svc 0.1.0 (abc) · load 0.3", quiet, busy);
+    expect(cellsOf(page, "figure")).toEqual([
+      ...["figure", "ratio", "spread", "busy", "goal", "", "measured / baseline"],
+    ]);
+    expect(cellsOf(page, "GET /health")).toEqual([
+      ...["GET /health", "0.62", "0.61–0.70", "0.30", "≥ 0.6", "met", "1 / 2 ms"],
+    ]);
+    expect(cellsOf(page, "only quiet")?.[3]).toBe("");
+    expect(page).not.toContain("only busy");
+    expect(page).toContain("## What is missed, and why\n\nNothing.");
+    expect(page).toContain(
+      "two processes that compute. It takes part in no verdict. It has no figures of bench/a.ts.",
+    );
+    expect(page).toContain(
+      "The busy run: svc 0.1.0 (abc) · load 3.1\n\nsvc 0.1.0 (abc) · load 0.3\n\n| figure",
+    );
+  });
+
+  test("has nothing where there was no such run, and the page says so", () => {
+    const page = pageOf("", quiet, null);
+    expect(cellsOf(page, "GET /health")?.[3]).toBe("");
+    expect(page).toContain("There was no busy run of this build");
+  });
+
+  test("is not in a table of the terminal, and the table of a busy run has no verdict", () => {
+    expect(tableOf(quiet)).not.toContain("busy");
+    expect(busyTableOf(busy.figures)).not.toMatch(/met|MISSED|not shown/);
+    expect(tableRows(busyTableOf(busy.figures)).get("GET /health")).toBe(0.3);
+  });
 });
