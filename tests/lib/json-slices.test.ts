@@ -1,7 +1,7 @@
 /** JSON of long lists is what `JSON.stringify` makes of them, and others have their turns meanwhile. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { hasLongList, jsonInSlices } from "../../src/lib/json-slices";
+import { hasLongList, jsonInSlices, jsonPieces } from "../../src/lib/json-slices";
 
 test("it is what JSON.stringify writes", async () => {
   const item = fc.oneof(
@@ -33,4 +33,20 @@ test("others have their turns", async () => {
   await jsonInSlices({ rows: Array.from({ length: 100_000 }, () => ({ text: "x".repeat(200) })) });
   clearInterval(timer);
   expect(turns).toBeGreaterThan(2);
+});
+
+test("pieces of an object are what JSON.stringify writes", () => {
+  const same = fc.property(fc.jsonValue({ maxDepth: 3 }), (one) => {
+    const value = { one, none: undefined };
+    expect([...jsonPieces(value)].join("")).toBe(JSON.stringify(value));
+  });
+  fc.assert(same, { numRuns: 50 });
+});
+
+test("a long text is written in pieces, wherever they are cut", () => {
+  // Its second half is in the next piece.
+  const text = `${"x".repeat(2 ** 20 - 1)}\u{1f600}"\n${"y".repeat(2 ** 20)}`;
+  const pieces = [...jsonPieces({ text, more: 1 })];
+  expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(2 ** 20 + 100);
+  expect(JSON.parse(pieces.join(""))).toEqual({ text, more: 1 });
 });

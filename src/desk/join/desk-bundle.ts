@@ -98,7 +98,9 @@ export function bundleWith(
     const text = kept[name];
     if (text === undefined && !isThere(path)) continue;
     files[name] = text ?? readFileSync(path, "utf8");
-    if (isJson(name) && !v.is(OBJECT, jsonIn(files[name]))) throw unusable(path, "is not a JSON object");
+    // What is kept in another form was an object a moment ago.
+    if (text === undefined && isJson(name) && !v.is(OBJECT, jsonIn(files[name])))
+      throw unusable(path, "is not a JSON object");
   }
   const parsed = v.safeParse(v.object(FILES), files);
   if (!parsed.success) {

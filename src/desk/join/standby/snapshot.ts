@@ -7,7 +7,8 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { badInput, rejected } from "../../../lib/errors";
 import { fileStamp } from "../../../lib/files";
-import { gunzipAside, gzipAside } from "../../../lib/gzip";
+import { gunzipAside, gzipPieces } from "../../../lib/gzip";
+import { jsonFields, jsonPieces } from "../../../lib/json-slices";
 import { makeKey } from "../../../lib/key-file";
 import { readTrustFile, sizeOf, unusable } from "../../../lib/trust-files";
 import { FILE_NAMES } from "../desk-bundle";
@@ -65,30 +66,54 @@ export async function requireRecipient(key: string): Promise<void> {
   }
 }
 
+/** What is in a snapshot: a bundle of a desk. */
+interface Sealed {
+  readonly databases: object;
+}
+
 /** `bundle` for who has the key of `recipient` alone. */
-export async function sealSnapshot(bundle: object, recipient: string): Promise<Uint8Array> {
+export async function sealSnapshot<B extends Sealed>(bundle: B, recipient: string): Promise<Uint8Array> {
   const { Encrypter } = await import("age-encryption");
   const encrypter = new Encrypter();
   encrypter.addRecipient(recipient);
-  // The databases in it are packed already, all but the third that base64 adds: fast is enough.
-  const packed = await gzipAside(JSON.stringify(bundle), FAST);
+  const { databases, ...rest } = bundle;
+  const packed = await gzipPieces(headOf(rest), FAST);
+  // The databases are packed already, all but the third that base64 adds.
+  packed.push(...(await gzipPieces(tailOf(databases), FAST, false)));
   return new Response(await encrypter.encrypt(inPieces(packed))).bytes();
 }
 
-/** Gives `content` piece by piece: whoever encrypts it leaves others their turn after each. */
-function inPieces(content: Uint8Array): ReadableStream<Uint8Array> {
-  let at = 0;
+/** The JSON of a bundle, piece by piece, up to its databases. */
+function* headOf(rest: object): Generator<string> {
+  yield "{";
+  yield* jsonFields(rest);
+  yield ',"databases":';
+}
+
+function* tailOf(databases: object): Generator<string> {
+  yield* jsonPieces(databases);
+  yield "}";
+}
+
+/** Gives `packed` piece by piece: whoever encrypts it leaves others their turn after each. */
+function inPieces(packed: readonly Uint8Array[]): ReadableStream<Uint8Array> {
+  const pieces = piecesOf(packed);
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         await new Promise(setImmediate);
-        controller.enqueue(content.subarray(at, at + PIECE_BYTES));
-        at += PIECE_BYTES;
-        if (at >= content.length) controller.close();
+        const { value } = pieces.next();
+        if (value) controller.enqueue(value);
+        else controller.close();
       },
     },
     { highWaterMark: 0 },
   );
+}
+
+function* piecesOf(packed: readonly Uint8Array[]): Generator<Uint8Array, undefined> {
+  for (const one of packed)
+    for (let at = 0; at < one.length; at += PIECE_BYTES) yield one.subarray(at, at + PIECE_BYTES);
 }
 
 /** The bundle in a snapshot, unchecked. @throws `rejected` where it cannot be opened with that key. */
