@@ -1,3 +1,4 @@
+/** `svc admin edit`: opens hosts of the address book in an editor, and stores what was changed. */
 import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

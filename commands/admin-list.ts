@@ -1,3 +1,4 @@
+/** `svc admin list`: prints the address book or what a query finds in it, also for Ansible and ssh. */
 import * as v from "valibot";
 import { shownTable } from "../src/cli/shown-table";
 import { type GlobalFlags, print } from "../src/cli/subcommand";

@@ -1,3 +1,4 @@
+/** `svc admin odd`: shows the hosts whose screens differ from those of the others. */
 import { shownTable } from "../src/cli/shown-table";
 import { view } from "../src/cli/view";
 import { findOdd } from "../src/desk/fleet/odd/operations";

@@ -1,3 +1,4 @@
+/** `svc admin upgrade`: makes a plan that upgrades hosts to a release, or shows what each host has. */
 import { resolve } from "node:path";
 import { shownTable } from "../src/cli/shown-table";
 import { print } from "../src/cli/subcommand";

@@ -1,3 +1,4 @@
+/** `svc admin`: the address book of a desk, and what is asked of its hosts. Long verbs have files of their own, `admin-*.ts`. */
 import { shownTable } from "../src/cli/shown-table";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";

@@ -1,3 +1,4 @@
+/** `svc approvals`: lists what waits for the yes of a person, and allows or denies it. */
 import type * as v from "valibot";
 import { shownTable } from "../src/cli/shown-table";
 import type { Group } from "../src/cli/subcommand";

@@ -1,3 +1,4 @@
+/** `svc audit`: reads, verifies, exports and prunes the audit log, and verifies proofs offline. */
 import * as v from "valibot";
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";

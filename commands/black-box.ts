@@ -1,3 +1,4 @@
+/** `svc black-box`: says what is kept of the screen, and pauses and resumes that. */
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import {

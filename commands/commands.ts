@@ -1,3 +1,4 @@
+/** `svc commands`: lists the commands of actions, explains one, and prints the schema of scripts. */
 import type * as v from "valibot";
 import { oneOf } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";

@@ -1,3 +1,4 @@
+/** `svc config`: exports and imports the configuration of a host, and shows and changes its settings. */
 import * as v from "valibot";
 import {
   bundleIn,

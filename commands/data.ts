@@ -1,3 +1,4 @@
+/** `svc data`: adds, lists and removes data that svc does not carry, such as languages for reading text. */
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { addData, listData, removeData } from "../src/host/desktop/operations/data";

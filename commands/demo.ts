@@ -1,3 +1,4 @@
+/** `svc demo`: starts a desk and three hosts on this machine, until Ctrl-C. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";

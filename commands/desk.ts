@@ -1,3 +1,4 @@
+/** `svc desk`: shows and sets what the desk of this host may do; exports and imports what makes a machine a desk. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";

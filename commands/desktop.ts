@@ -1,3 +1,4 @@
+/** `svc desktop`: moves pointer, keyboard and windows, and looks at pixels and text on the screen. */
 import * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";

@@ -1,3 +1,4 @@
+/** `svc desktops`: lists, shows, starts and stops desktops on demand. */
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import type { DesktopView } from "../src/host/desktops/operations";

@@ -1,3 +1,4 @@
+/** `svc diagnose`: checks this host, and says what to do about what is wrong. */
 import { styleText } from "node:util";
 import type * as v from "valibot";
 import { view } from "../src/cli/view";

@@ -1,3 +1,4 @@
+/** `svc elements`: finds what programs show by name, and uses it without the pointer. */
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import {

@@ -1,3 +1,4 @@
+/** `svc events`: prints what happens here or on many hosts, and the types of events. */
 import { printEvents } from "../src/cli/event-lines";
 import { ON } from "../src/cli/fan-out";
 import { view } from "../src/cli/view";

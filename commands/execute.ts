@@ -1,3 +1,4 @@
+/** `svc execute`: runs a list of actions from a file or the command line, or checks it. */
 import { dirname, relative, resolve } from "node:path";
 import type * as v from "valibot";
 import { reportOfRun } from "../src/cli/report/of-run";

@@ -1,3 +1,4 @@
+/** `svc find`: looks for a text in what screens have shown, and gets the pictures of it. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";

@@ -1,3 +1,4 @@
+/** `svc fleet`: gives hosts what a file says they should have, and shows where they differ from it. */
 import * as v from "valibot";
 import { type Group, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";

@@ -1,3 +1,4 @@
+/** `svc help`: prints a page of the documentation, and looks for words in all of them. */
 import { terminalColumns, writeOut } from "../src/cli/output";
 import { shownTable } from "../src/cli/shown-table";
 import { view } from "../src/cli/view";

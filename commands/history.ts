@@ -1,3 +1,4 @@
+/** `svc history`: lists the runs that have ended, from disk. */
 import { view } from "../src/cli/view";
 import { listHistory } from "../src/host/runs/operations/runs";
 

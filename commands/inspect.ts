@@ -1,3 +1,4 @@
+/** `svc inspect`: shows the link quality of sessions, with a sparkline for each metric. */
 import type * as v from "valibot";
 import { shownTable } from "../src/cli/shown-table";
 import { print } from "../src/cli/subcommand";

@@ -1,3 +1,4 @@
+/** `svc jobs`: adds scripts to the schedule of this host; lists, pauses, resumes, runs and removes them. */
 import { DESKTOP_FIELDS, VARIABLE_FIELDS, withDesktop, withVariables } from "../src/cli/script-run";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";

@@ -1,3 +1,4 @@
+/** `svc join-token`: makes, lists and removes the strings with which hosts join this desk. */
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { addJoinString, listJoinStrings, removeJoinString } from "../src/desk/join/operations";

@@ -1,3 +1,4 @@
+/** `svc join`: joins a desk with the string that `svc join-token` printed there. */
 import { writeErr } from "../src/cli/output";
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";

@@ -1,3 +1,4 @@
+/** `svc lease`: lists, shows, allows and ends what a person lends an agent for a while. */
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import type { Lease } from "../src/host/leases/operations";

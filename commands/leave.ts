@@ -1,3 +1,4 @@
+/** `svc leave`: leaves the desk that this host has joined. */
 import { view } from "../src/cli/view";
 import { leave } from "../src/host/join/operations";
 import { printable } from "../src/lib/sanitize";

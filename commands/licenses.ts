@@ -1,3 +1,4 @@
+/** `svc licenses`: lists the packages in svc with their licences, and prints the texts. */
 import { writeOut } from "../src/cli/output";
 import { view } from "../src/cli/view";
 import { flag } from "../src/core/fields";

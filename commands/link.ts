@@ -1,3 +1,4 @@
+/** `svc link`: shows the link of this host to its desk, and those of hosts to this desk. */
 import type * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";

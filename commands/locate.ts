@@ -1,3 +1,4 @@
+/** `svc locate`: looks for an image on the screen, or for an element by its name, and says where it is. */
 import { join } from "node:path";
 import * as v from "valibot";
 import { imageAt } from "../src/cli/image-file";

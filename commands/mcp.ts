@@ -1,3 +1,4 @@
+/** `svc mcp`: serves an agent over stdin and stdout; shows what agents did, and makes a script of it. */
 import * as v from "valibot";
 import { showDraft } from "../src/cli/draft";
 import { streamOut } from "../src/cli/output";

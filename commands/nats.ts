@@ -1,3 +1,4 @@
+/** `svc nats`: sets up a NATS server, has desks and hosts use it, and tests it. */
 import * as v from "valibot";
 import {
   bundleIn,

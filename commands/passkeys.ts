@@ -1,3 +1,4 @@
+/** `svc passkeys`: lists, invites and removes the passkeys with which people allow things. */
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { timeText } from "../src/lib/time-text";

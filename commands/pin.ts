@@ -1,3 +1,4 @@
+/** `svc pin`: prints the pin of this host's TLS key, and of the one that comes next. */
 import { view } from "../src/cli/view";
 import { status } from "../src/trust/operations/tls";
 

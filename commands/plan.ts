@@ -1,3 +1,4 @@
+/** `svc plan`: plans what many hosts do, applies it in waves, and shows what became of it. */
 import { resolve } from "node:path";
 import { HOST_VARIABLE_FIELDS, HOST_VARIABLE_NAMES, withHostVariables } from "../src/cli/host-variables";
 import { writeErr } from "../src/cli/output";

@@ -1,3 +1,4 @@
+/** `svc record`: makes a script of what a person does with pointer and keyboard. */
 import { view } from "../src/cli/view";
 import { recordScript } from "../src/host/desktop/record/operations";
 import { printable } from "../src/lib/sanitize";

@@ -1,3 +1,4 @@
+/** `svc recording`: records the screen to a file, exports what the black box has, and lists recordings. */
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { exportFilm } from "../src/host/desktop/screen/black-box/operations";

@@ -1,3 +1,4 @@
+/** `svc robot`: serves the keywords of Robot Framework on loopback. */
 import * as v from "valibot";
 import { print, subcommand, withService } from "../src/cli/subcommand";
 import { field, path, whole } from "../src/core/fields";

@@ -1,3 +1,4 @@
+/** `svc runs`: lists, shows and cancels runs; says why one no longer fits, and proves what one did. */
 import type * as v from "valibot";
 import { RECEIPT_FILE, writeReceipt } from "../src/cli/receipt-file";
 import { shownTable } from "../src/cli/shown-table";

@@ -1,3 +1,4 @@
+/** `svc screen`: opens the live screen of a host, gets what it showed at a time, and serves it to VNC viewers. */
 import * as v from "valibot";
 import { TIMES } from "../src/cli/flags";
 import { PICTURE_OUTPUT, writePicture, writePictureOf } from "../src/cli/picture-file";

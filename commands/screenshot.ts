@@ -1,3 +1,4 @@
+/** `svc screenshot`: takes pictures of the screens of this host or of others, and writes them to files. */
 import { isPng, PICTURE_OUTPUT, writePicture, writePictureOf } from "../src/cli/picture-file";
 import { view } from "../src/cli/view";
 import { screenshot } from "../src/host/desktop/operations/screenshot";

@@ -1,3 +1,4 @@
+/** `svc scripts`: stores scripts under a name and runs them; shows, stores and drops the drafts that wait for a person. */
 import type * as v from "valibot";
 import { draftText, showDraft, storedText } from "../src/cli/draft";
 import { reportOfRun } from "../src/cli/report/of-run";

@@ -1,3 +1,4 @@
+/** `svc secret`: sets, lists and removes the secrets that scripts name. */
 import { readFileSync } from "node:fs";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";

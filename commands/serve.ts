@@ -1,3 +1,4 @@
+/** `svc serve`: starts the server, and says where it listens. */
 import * as v from "valibot";
 import { printOnce, subcommand, withService } from "../src/cli/subcommand";
 import { field, flag } from "../src/core/fields";

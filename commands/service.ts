@@ -1,3 +1,4 @@
+/** `svc service`: installs `svc serve` as a service of the system, removes it, and shows its state and log. */
 import { resolve } from "node:path";
 import type * as v from "valibot";
 import type { TypedFlags } from "../src/cli/flags";

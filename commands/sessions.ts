@@ -1,3 +1,4 @@
+/** `svc sessions`: lists the peer sessions of this host, and closes one. */
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { closeSession, getSessions } from "../src/host/peers/operations";

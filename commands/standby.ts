@@ -1,3 +1,4 @@
+/** `svc standby`: lets a second machine follow this desk, and take its place. */
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { allow, reinstate, remove } from "../src/desk/join/standby/operations/desk";

@@ -1,3 +1,4 @@
+/** `svc states`: lists what desks have applied to this host, and forgets one. */
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { forgetState, listStates } from "../src/host/state/operations";

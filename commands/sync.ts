@@ -1,3 +1,4 @@
+/** `svc sync`: sends the files of a folder to another host, as they change. */
 import { streamOut, writeErr } from "../src/cli/output";
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";

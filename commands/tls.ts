@@ -1,3 +1,4 @@
+/** `svc tls`: prints the TLS certificates of this host or of others, and renews that of this host. */
 import { type Group, oneOf, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { hostCertificates } from "../src/desk/fleet/operations/hosts";

@@ -1,3 +1,4 @@
+/** `svc token`: shows and replaces the token of this host; adds, lists and revokes tokens with a name. */
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { timeText } from "../src/lib/time-text";

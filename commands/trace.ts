@@ -1,3 +1,4 @@
+/** `svc trace`: lists, gets and exports traces of runs, and steps through one. */
 import * as v from "valibot";
 import { stepThrough } from "../src/cli/step-through";
 import { type Group, print } from "../src/cli/subcommand";

@@ -1,3 +1,4 @@
+/** `svc tree`: prints what programs show as an outline. */
 import { view } from "../src/cli/view";
 import { dump, outlineOf } from "../src/host/desktop/elements/operations";
 

@@ -1,3 +1,4 @@
+/** `svc turn`: writes the files of a TURN relay, makes credentials for it, and tests one. */
 import type * as v from "valibot";
 import { shownTable } from "../src/cli/shown-table";
 import type { Group } from "../src/cli/subcommand";

@@ -1,3 +1,4 @@
+/** `svc upgrade`: replaces this program by a newer one, which it verifies first. */
 import { view } from "../src/cli/view";
 import { upgradeHere } from "../src/host/release/operations";
 

@@ -1,3 +1,4 @@
+/** `svc usb`: lists USB devices, and prints those that come and go. */
 import type * as v from "valibot";
 import { unread } from "../src/cli/output";
 import { type Group, print } from "../src/cli/subcommand";

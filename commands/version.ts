@@ -1,3 +1,4 @@
+/** `svc version`: prints the version, and compares it with a release. */
 import type * as v from "valibot";
 import { view } from "../src/cli/view";
 import { showVersion } from "../src/host/release/operations";

@@ -1,3 +1,4 @@
+/** `svc webhook`: adds, lists, removes and tests the addresses to which this host posts events. */
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { addWebhook, listWebhooks, removeWebhook, testWebhook } from "../src/host/webhooks/operations";

@@ -1,3 +1,4 @@
+/** `svc witness key`: prints the key with which this host cosigns the audit logs of others. */
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { showKey } from "../src/host/witness/operations";
