@@ -5,7 +5,7 @@ import { performOperation } from "../core/call";
 import type { Caller } from "../core/caller";
 import { OWNER } from "../core/rights";
 import type { HostJob, HostResult } from "../desk/together/job";
-import { runTogether } from "../desk/together/operations";
+import { runTogether } from "../desk/together/run-together";
 import { unavailable } from "../lib/errors";
 import { variablesFor, withoutVariables } from "../wire/job/variables";
 import type { PlanFeatures } from "./features/plans";

@@ -9,19 +9,10 @@
 import { literal } from "../../core/written";
 import { deadline } from "../../lib/deadline";
 import { Failure, type FailureCode, MAX_MESSAGE, timedOut } from "../../lib/errors";
-import { printable } from "../../lib/sanitize";
 import { COMMAND, meetingOf } from "./blocks";
 import { bringing, broughtBy, broughtNames, valuesAtStart } from "./carried";
-import {
-  type BlockStep,
-  codeOf,
-  FAILURE_CODES,
-  type HostJob,
-  type HostResult,
-  type PartCode,
-  stepsOf,
-  stopOf,
-} from "./job";
+import { endOf, failing, withOthers } from "./failures";
+import { type BlockStep, codeOf, type HostJob, type HostResult, type PartCode, stepsOf, stopOf } from "./job";
 import { createMeetings, type OpenMeetings } from "./open-meetings";
 import type { PreparedBlock, PreparedBranches, PreparedPart } from "./prepare";
 
@@ -142,46 +133,6 @@ export async function conduct(
     return { blocks: reports.flat(), shared: Object.fromEntries(all.shared.flatMap((those) => [...those])) };
   const hosts = branches.map((_, branch) => ({ host: hostsOf(branch).join(", "), end: ends[branch] }));
   throw withOthers(first.error, hosts);
-}
-
-/** How far a branch came. */
-interface BranchEnd {
-  readonly host: string;
-  readonly end: string | undefined;
-}
-
-/** The first failure, which says how far each branch came. A fault of this program is as it was, unless something may have run. */
-function withOthers(error: unknown, hosts: readonly BranchEnd[]): unknown {
-  const isUnknown = hosts.some(({ end }) => end === "unknown");
-  if (!(error instanceof Failure) && !isUnknown) return error;
-  const first = error instanceof Failure ? error : internal(error, { code: "failed" });
-  const made = new Failure(first.code, `${first.message}${othersText(hosts, first)}`, {
-    ...first.more,
-    hosts,
-  });
-  made.cause = first.cause;
-  return made;
-}
-
-/** A fault of this program, which tells nobody what it is. */
-function internal(cause: unknown, more: Failure["more"]): Failure {
-  const made = new Failure("rejected", "internal error", more);
-  made.cause = cause;
-  return made;
-}
-
-/** What became of a branch, in a word. */
-const endOf = (error: unknown): string => {
-  const { code } = error instanceof Failure ? error.more : { code: "failed" };
-  return typeof code === "string" ? code : "failed";
-};
-
-/** Which other hosts may still be at it: an operator looks there. */
-function othersText(hosts: readonly BranchEnd[], { more }: Failure): string {
-  const others = hosts.filter(({ host, end }) => end === "unknown" && host !== more.host);
-  return others.length === 0
-    ? ""
-    : `; what became of it is unknown on ${others.map(({ host }) => printable(host, 130)).join(", ")} too`;
 }
 
 async function runBlock(
@@ -336,18 +287,4 @@ async function meet(all: Together, place: Place, { barrier, actions, from }: Pre
       : `the barrier ${key}: ${missing} did not come within ${Math.round(ms) / 1_000} s`;
   step({ ok: false, error: why });
   throw failing(place, `${where} (${COMMAND.barrier})`, met === "ended" ? "cancelled" : "timeout", why);
-}
-
-/** A failure that names host and step. */
-function failing(
-  { label }: Place,
-  step: string,
-  code: Exclude<PartCode, "ok">,
-  why: string,
-  run_id?: string,
-): Failure {
-  const host = printable(label, 130);
-  const words = code === "unknown" ? "what became of it is unknown, and it is not sent again: " : "";
-  const more = { code, host: label, step, ...(run_id !== undefined && { run_id }) };
-  return new Failure(FAILURE_CODES[code], `${host}: ${step}: ${words}${why}`, more);
 }

@@ -2,31 +2,21 @@
  * Scripts of several hosts: what one host does within a script of this desk (`AC_on`), several side by side (`AC_together`), and where they
  * wait for each other (`AC_barrier`).
  *
- * The actions run in the process of the script, which has its variables and its trace. What reaches the hosts is `together.run`, which the
- * server of the folder does where one runs: hosts have their connections to it.
+ * The actions run in the process of the script, which has its variables and its trace. What reaches the hosts is `together.run`
+ * (`run-together.ts`), which the server of the folder does where one runs: hosts have their connections to it.
  */
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
-import { field, HOST_BRANCHES, HOST_LIST, secret } from "../../core/fields";
+import { field, HOST_BRANCHES } from "../../core/fields";
 import { runOf } from "../../core/nested-lists";
 import { operation } from "../../core/operation";
-import { type Limit, limitsOf } from "../../core/rights";
-import { type RunContext, VARIABLES } from "../../core/run";
+import type { RunContext } from "../../core/run";
 import { badInput, conflict, Failure, messageOf } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
-import {
-  BARRIER,
-  type Block,
-  barriersOf,
-  COMMAND,
-  meetingsOf,
-  ONE_HOST,
-  requireOwnShares,
-  TIME_LIMIT,
-} from "./blocks";
-import { conduct } from "./conduct";
-import type { BlockStep, HostJob, HostResult } from "./job";
-import { type PreparedBranches, type PrepareUses, prepare } from "./prepare";
+import { BARRIER, type Block, barriersOf, COMMAND, meetingsOf, requireOwnShares, TIME_LIMIT } from "./blocks";
+import type { BlockStep } from "./job";
+import { type PrepareUses, prepare } from "./prepare";
+import { BLOCK_REPORT, type RunUses, runTogether } from "./run-together";
 import { blockOf, filledIn, ON_INPUT, writtenBlock, writtenBranches } from "./written-blocks";
 
 const IN_LISTS = "it has a meaning inside a list of actions only";
@@ -40,84 +30,6 @@ const WITHIN_LISTS = {
 
 /** Names that are there in each run, each of another value. */
 const SURROUNDINGS = ["run", "host", "now", "loop"];
-
-const BLOCK_REPORT = v.object({
-  host: v.string(),
-  /** The ids of its runs there: one for each part between barriers. */
-  runs: v.array(v.string()),
-  actions: v.number(),
-  duration_ms: v.number(),
-});
-
-const BLOCK = v.strictObject({
-  place: v.pipe(v.string(), v.maxLength(2_000)),
-  host: ONE_HOST,
-  body: HOST_LIST,
-  share: v.array(v.string()),
-  variables: VARIABLES,
-  timeout: v.number(),
-});
-
-interface RunUses extends PrepareUses {
-  /** Runs a job on its host, at most once. */
-  runOnHost(
-    job: HostJob,
-    more: Pick<Caller, "grant"> & {
-      /** What it is limited to; null for all that the token of its host allows. */
-      readonly scope: readonly Limit[] | null;
-    },
-  ): Promise<HostResult>;
-}
-
-/** What runs on the hosts, with all values filled in. */
-export const runTogether = operation({
-  name: "together.run",
-  summary: "Run what a script has several hosts do",
-  scope: "operate",
-  changes: "announces",
-  serverInRuns: true,
-  attended: true,
-  leftOut: {
-    http: "a script has AC_on and AC_together: POST /execute",
-    cli: "a script has AC_on and AC_together: `svc execute`",
-    script: "AC_on and AC_together do it",
-  },
-  input: v.strictObject({
-    branches: field(secret(v.array(v.array(BLOCK))), "The blocks of each branch, one after the other"),
-    known: field(secret(v.record(v.string(), v.unknown())), "The values of variables that the script has"),
-    timeout: field(v.number(), "Time limit of all of them, in seconds"),
-  }),
-  output: v.object({ blocks: v.array(BLOCK_REPORT), shared: secret(v.record(v.string(), v.unknown())) }),
-  async run(service: RunUses, { branches, known, timeout }, caller) {
-    const { grant, signal } = caller;
-    const prepared = await prepare(service, branches, caller);
-    await caller.announce(aboutOf(prepared));
-    const executor = await service.executor();
-    return conduct(
-      prepared,
-      known,
-      timeout,
-      {
-        run: (job) =>
-          // The token of a host may allow more than that of the caller.
-          service.runOnHost(job, { grant, scope: limitsOf(grant, job.secrets.length > 0) }),
-        shown: (actions) => executor.shown(actions),
-        masker: (values) => executor.masker(values),
-        step: (item) => void caller.progress?.({ what: "steps", done: 0, total: 0, item }),
-      },
-      signal,
-    );
-  },
-});
-
-/** What goes on record: the hosts, and of each what it does, without secrets. */
-function aboutOf({ branches }: PreparedBranches): string {
-  const blocks = branches.flat().map(({ target, host, parts }) => {
-    const parted = parts.flatMap(({ described }) => (described === "" ? [] : [described]));
-    return `on=${JSON.stringify(target?.label ?? host)} ${parted.join(" then ")}`;
-  });
-  return `together.run branches=${branches.length} ${blocks.join("; ")}`;
-}
 
 /** What scripts of several hosts use of the service. */
 export interface TogetherUses extends RunUses {

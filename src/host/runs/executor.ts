@@ -27,6 +27,7 @@ import { badInput, Failure, forbidden, messageOf, unavailable } from "../../lib/
 import { createRunRecord, hmacOfParameters, type RunRecord } from "../../wire/receipt/run-record";
 import type { TracedStart, TraceLooks } from "../trace/traces";
 import { type Action, flatten } from "./actions";
+import type { ActiveRun } from "./active-run";
 import { type CalledScripts, checkParameters, link } from "./called-scripts";
 import { type CheckedList, checkedList } from "./checked-list";
 import { Checker } from "./checker";
@@ -37,7 +38,6 @@ import { keepable } from "./redact";
 import { judge, resultOf } from "./report";
 import { endOf, endsRun, endWith } from "./run-ends";
 import { Runner } from "./runner";
-import type { ActiveRun } from "./runs";
 import type { RunOptions, RunReport, RunSource } from "./types";
 import { variablesOf } from "./variables";
 

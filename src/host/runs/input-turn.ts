@@ -2,9 +2,9 @@
 import type { Outcome } from "../../core/run";
 import type { Requester } from "../../lib/slots";
 import { type Action, flatten } from "./actions";
+import type { ActiveRun } from "./active-run";
 import { type CalledScripts, callsUnknown } from "./called-scripts";
 import type { RunPlace } from "./executor-parts";
-import type { ActiveRun } from "./runs";
 
 /** Who waits for pointer and keyboard, in words too. */
 interface Turn {

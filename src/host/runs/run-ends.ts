@@ -6,8 +6,8 @@ import type { EndedRun } from "../../core/run";
 import { cancelled, Failure, messageOf } from "../../lib/errors";
 import type { RunRecord } from "../../wire/receipt/run-record";
 import type { RunTrace } from "../trace/traces";
+import type { ActiveRun } from "./active-run";
 import type { RunPlace, RunSpan } from "./executor-parts";
-import type { ActiveRun } from "./runs";
 
 /** The place, with which the run ends; but not once the run gives it back. */
 export function endsRun(place: RunPlace, active: Pick<ActiveRun, "abort">): RunPlace {

@@ -15,12 +15,12 @@ import { nextSlice } from "../../lib/turn";
 import type { RunTrace } from "../trace/traces";
 import { asWritten } from "./action-fields";
 import type { Action, Command } from "./actions";
+import type { ActiveRun } from "./active-run";
 import { type CalledScript, calledPath, checkParameters, MAX_CALLS } from "./called-scripts";
 import { createInputs, isOpen } from "./input";
 import { mendIn } from "./mend";
 import { keepable, Secrets } from "./redact";
 import { createResults } from "./results";
-import type { ActiveRun } from "./runs";
 import { createShield } from "./shield";
 import { isReference, referenceOf, referencesIn, type Variables, variablesOf } from "./variables";
 

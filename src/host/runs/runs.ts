@@ -4,12 +4,13 @@
  * Promise: each run ends, at its deadline at the latest. What is kept is bounded and holds no secret.
  */
 import type { Publish } from "../../core/events";
-import { type Outcome, RUN_ENDINGS, type RunStatus } from "../../core/run";
+import { RUN_ENDINGS } from "../../core/run";
 import { resolvesWithin } from "../../lib/deadline";
-import { busy, cancelled, conflict, notFound, timedOut } from "../../lib/errors";
+import { busy, cancelled, conflict, notFound } from "../../lib/errors";
 import { firstToGo, shortage } from "../../lib/quota";
+import { type ActiveRun, activeRun, MAX_LOG } from "./active-run";
 import type { AttachedReport } from "./attached-run";
-import { runEnded, runLog, runStarted } from "./events";
+import { runEnded, runStarted } from "./events";
 import { HeldResults } from "./held-results";
 import { RefusedStarts } from "./refused-starts";
 import {
@@ -21,7 +22,6 @@ import {
   type StartField,
   toView,
 } from "./run-entry";
-import { stepsOf } from "./run-steps";
 import { RUN_SOURCES, type RunState, type RunView } from "./types";
 
 /** How many runs are active at once; those of a named token leave some to others. */
@@ -36,9 +36,6 @@ const MAX_KEPT_BYTES = 64 * 1_024;
 const GRACE_MS = 8_000;
 const LAST_MS = 1_500;
 
-/** The most lines that are kept of what a run logs. */
-const MAX_LOG = 200;
-
 /** A run that is about to begin. */
 interface RunStart extends Pick<RunState, StartField>, Partial<Pick<RunState, "trace_id">> {
   readonly timeout_s: number;
@@ -49,9 +46,6 @@ interface RunStart extends Pick<RunState, StartField>, Partial<Pick<RunState, "t
   /** The most that is kept of its outcomes, in bytes (default {@link MAX_KEPT_BYTES}). */
   readonly keptBytes?: number;
 }
-
-/** A run that is active. */
-export type ActiveRun = ReturnType<Runs["begin"]>;
 
 /**
  * Has another process keep a run of this one. @param cancel is called with the reason when the run is to end.
@@ -98,15 +92,20 @@ export class Runs {
   ) {}
 
   /** @throws an `unavailable` failure when too many are {@link ACTIVE}, or the process is stopping. */
-  begin({ timeout_s, share: given, isRead = false, keptBytes = MAX_KEPT_BYTES, ...begun }: RunStart) {
+  begin({
+    timeout_s,
+    share: given,
+    isRead = false,
+    keptBytes = MAX_KEPT_BYTES,
+    ...begun
+  }: RunStart): ActiveRun {
     if (this.stopping) throw busy("this process is stopping");
     const share = given === undefined ? begun.token : given;
     const shares = this.active().map((one) => one.share);
     const full = shortage(ACTIVE, shares, share);
     if (full !== undefined) throw busy(full);
     this.refused.forget(begun);
-    const id = begun.run_id;
-    const started = performance.now();
+    const began = performance.now();
     const control = new AbortController();
     const { promise: done, resolve } = Promise.withResolvers<void>();
     const state = newState(begun);
@@ -120,74 +119,17 @@ export class Runs {
       control,
       done,
     };
-    this.entries.set(id, entry);
+    this.entries.set(begun.run_id, entry);
     const cancel = (why: string) => control.abort(cancelled(why));
     entry.keeper = this.attachTo(toView(entry), isRead, cancel);
     if (!entry.keeper) this.keep(entry);
     this.publish(runStarted, toView(entry));
-    const step = stepsOf(entry, this.publish);
-    const tell = () => entry.keeper?.report({ run: toView(entry) });
-    const late = () => control.abort(timedOut(`the run's deadline of ${timeout_s} s has passed`));
-    let held = 0;
-    const deadline = setTimeout(late, timeout_s * 1_000);
-    return {
-      /** Aborted, with a `Failure` as its reason, when the run is cancelled or its deadline passes. */
-      signal: control.signal,
-      abort: (reason: unknown): void => control.abort(reason),
-      /** It waits for pointer and keyboard. @param holder who uses them now. */
-      waits(holder: () => string): void {
-        entry.state = { ...entry.state, status: "waiting" };
-        entry.holder = holder;
-        tell();
-        step.changed();
-      },
-      logged: entry.log as Readonly<Entry["log"]>,
-      /** The outcomes that are kept of it. */
-      outcomes: entry.outcomes as readonly Outcome[],
-      /** It logs `message`, which must hold no secret. @returns false when it has logged {@link MAX_LOG} lines. */
-      log: (message: string): boolean => {
-        if (entry.log.length >= MAX_LOG) return false;
-        const line = { at: new Date().toISOString(), message };
-        entry.log.push(line);
-        entry.keeper?.report({ log: line });
-        this.publish(runLog, { run_id: id, message });
-        return true;
-      },
-      /** It runs these commands too. */
-      adds(commands: readonly string[]): void {
-        entry.state = { ...entry.state, commands: [...new Set([...entry.state.commands, ...commands])] };
-        tell();
-      },
-      goesOn(): void {
-        entry.state = { ...entry.state, status: "running" };
-        entry.holder = undefined;
-        tell();
-        step.changed();
-      },
-      /** Counts `bytes` of results until the run ends. @returns false, and counts nothing, when there is no room for them. */
-      hold: (bytes: number): boolean => {
-        if (!this.held.hold(share, bytes)) return false;
-        held += bytes;
-        return true;
-      },
-      /** Keeps the outcome of one of its actions; it must hold no secret. */
-      keep(outcome: Outcome): void {
-        step.did(outcome);
-        if (keepOutcome(entry, outcome)) entry.keeper?.report({ outcome });
-      },
-      end: (status: RunStatus, error_text: string | null): void => {
-        clearTimeout(deadline);
-        step.end();
-        this.held.release(share, held);
-        entry.holder = undefined;
-        const finished_at = new Date().toISOString();
-        const duration_seconds = Math.round(performance.now() - started) / 1_000;
-        entry.state = { ...entry.state, status, error_text, finished_at, duration_seconds };
-        this.ended.push(entry);
-        this.noteEnd(entry);
-        resolve();
-      },
+    const ended = () => {
+      this.ended.push(entry);
+      this.noteEnd(entry);
+      resolve();
     };
+    return activeRun(entry, { began, timeout_s, publish: this.publish, held: this.held, ended });
   }
 
   /** Keeps the state of a run as it stands, here or where another process keeps it. */
