@@ -16,7 +16,7 @@ import { printable } from "../src/lib/sanitize";
 import { readSecret } from "../src/lib/secret";
 import { timeText } from "../src/lib/time-text";
 import type { Service } from "../src/service/service";
-import { tokenRights } from "../src/trust/operations/tokens";
+import { tokenRights } from "../src/trust/operations/request-token";
 
 const input = v.strictObject({
   url: field(v.optional(v.string()), "Address of the desk: https://…"),

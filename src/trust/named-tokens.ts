@@ -5,7 +5,7 @@
  * within a second, or at once after `service.refresh`. A file or an entry that cannot be used lets nobody in.
  */
 import * as v from "valibot";
-import { unheard } from "../core/events";
+import { type Publish, unheard } from "../core/events";
 import { SHA256 } from "../core/fields";
 import { NAME_TEXT, SCOPE, type Scope, SESSION_NAME } from "../core/rights";
 import { busy, conflict, notFound } from "../lib/errors";
@@ -17,6 +17,7 @@ import {
   parseBy,
 } from "../lib/json-store";
 import type { Log } from "../lib/log";
+import { configFiles } from "../lib/paths";
 import { printable } from "../lib/sanitize";
 import { type EndedPlace, type EndedToken, endedTokenStore, noteEnded } from "./ended-tokens";
 import { tokenAdded, tokenChanged, tokenRemoved } from "./events";
@@ -112,6 +113,17 @@ export function tokenStore(place: Place, log: Log, publish = unheard): TokenStor
   const store = createJsonStore(options, log);
   return { ...store, ended: endedTokenStore(place, log) };
 }
+
+/** What operations on tokens use of the service. */
+export interface TokenUses {
+  readonly configDir: string;
+  readonly log: Log;
+  events(): { readonly publish: Publish };
+}
+
+/** The tokens of the host, whose changes are published. */
+export const storeOf = ({ configDir, log, events }: TokenUses): TokenStore =>
+  tokenStore(configFiles(configDir), log, events().publish);
 
 /**
  * Adds a token and returns it. Only its digest is kept, so it cannot be shown again.

@@ -2,7 +2,7 @@
  * The host's own bearer token: where it comes from, how it is made, and how a running server notices a new one.
  */
 import { basename } from "node:path";
-import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
+import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/errors";
 import { readSmallFile, watchFile, writeFileAtomic } from "../lib/files";
 import { holdPlace } from "../lib/held-place";
 import type { Log } from "../lib/log";
@@ -77,6 +77,13 @@ export function ownTokenFile(configDir: string, given?: string): string | null {
   const running = given === undefined ? findRunningServer(configDir) : null;
   if (running?.token_file !== undefined) return running.token_file;
   return process.env.SVC_TOKEN ? null : (given ?? configFiles(configDir).token);
+}
+
+/** The same, for who changes it. @throws `conflict` where the token comes from elsewhere. */
+export function replaceableFile(configDir: string, given?: string): string {
+  const file = ownTokenFile(configDir, given);
+  if (file !== null) return file;
+  throw conflict("the token comes from SVC_TOKEN: change it there and start svc again");
 }
 
 /** The token in `SVC_TOKEN`. @throws as {@link checkToken} does. */

@@ -1,36 +1,29 @@
+/** The tokens of this host, as its owner sees and changes them. */
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
-import type { Publish } from "../../core/events";
 import { between, field, NO_INPUT, path, seconds, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { isSameHolder, isSession, PERSON_NAME, SCOPE } from "../../core/rights";
-import { badInput, conflict, forbidden, notFound } from "../../lib/errors";
+import { isSameHolder, isSession, PERSON_NAME } from "../../core/rights";
+import { badInput, notFound } from "../../lib/errors";
 import { ensurePrivateFolder } from "../../lib/files";
-import type { Log } from "../../lib/log";
 import { machineHint } from "../../lib/machine-service";
 import { configFiles } from "../../lib/paths";
-import { addToken, changeToken, removeToken, removeTokens, tokenStore } from "../named-tokens";
-import { noteOwnToken, replaceOwnToken } from "../own-rotation";
-import { environmentToken, newOwnToken, ownToken, ownTokenFile, readToken, writeToken } from "../owner-token";
+import { addToken, changeToken, removeToken, removeTokens, storeOf, type TokenUses } from "../named-tokens";
+import { replaceOwnToken } from "../own-rotation";
 import {
-  confirm,
-  MAX_OVERLAP_S,
-  oldUntil,
-  renew,
-  rotate,
-  type Successor,
-  type TokenRotation,
-} from "../rotation";
+  environmentToken,
+  newOwnToken,
+  ownToken,
+  ownTokenFile,
+  readToken,
+  replaceableFile,
+  writeToken,
+} from "../owner-token";
+import { MAX_OVERLAP_S, oldUntil, rotate, type TokenRotation } from "../rotation";
 import { notePersons } from "../signed-out";
-import { newToken } from "../token";
 import { NEW_TOKEN, NEXT_LIFE } from "../token-fields";
 import { createTokenList, LISTED_TOKEN } from "../token-list";
-
-interface Uses {
-  readonly configDir: string;
-  readonly log: Log;
-  events(): { readonly publish: Publish };
-}
+import { confirmToken, renewToken, tokenRights } from "./request-token";
 
 /** What a token for `run:<name>` is checked with. */
 interface KnowsScripts {
@@ -48,12 +41,9 @@ async function requireScripts(service: KnowsScripts, scopes: readonly string[]):
   }
 }
 
-const storeOf = ({ configDir, log, events }: Uses) =>
-  tokenStore(configFiles(configDir), log, events().publish);
-
 /**
  * A client that could make or read tokens over the network or in a script would keep access after its token is gone. It may
- * renew its own: `svc token remove` ends a token with all that replaced it.
+ * renew its own (`request-token.ts`): `svc token remove` ends a token with all that replaced it.
  */
 const leftOut = {
   http: "tokens are read and made on the host itself",
@@ -78,8 +68,8 @@ export const showToken = operation({
   leftOut,
   input: OWN_FILE,
   output: OWN_TOKEN,
-  requires: ({ configDir }: Uses, { token_file }) => void shownToken(configDir, token_file),
-  run: ({ configDir }: Uses, { token_file }) => shownToken(configDir, token_file),
+  requires: ({ configDir }: TokenUses, { token_file }) => void shownToken(configDir, token_file),
+  run: ({ configDir }: TokenUses, { token_file }) => shownToken(configDir, token_file),
 });
 
 /** @throws `not_found` where there is none. */
@@ -89,13 +79,6 @@ function shownToken(configDir: string, given?: string) {
   if (token !== undefined) return { token, token_file: file };
   if (file === null) throw notFound("the server that runs here has its token from its own SVC_TOKEN");
   throw notFound(`there is no token yet: \`svc serve\` makes ${file}${machineHint(configDir)}`);
-}
-
-/** The file of the host's own token. @throws `conflict` where it has none. */
-function replaceableFile(configDir: string, given?: string): string {
-  const file = ownTokenFile(configDir, given);
-  if (file !== null) return file;
-  throw conflict("the token comes from SVC_TOKEN: change it there and start svc again");
 }
 
 /** `expires`: when the token ends, null for never. `old_until`: when the last of the old tokens ends; null where they have ended. */
@@ -121,7 +104,7 @@ export const replaceToken = operation({
   }),
   /** `name`: null for the host's own token. */
   output: v.object({ name: v.nullable(v.string()), ...OWN_TOKEN.entries, ...ENDS }),
-  async run(service: Uses & KnowsDesk, { name = null, overlap_s, expires_s, token_file }, caller) {
+  async run(service: TokenUses & KnowsDesk, { name = null, overlap_s, expires_s, token_file }, caller) {
     const { configDir } = service;
     if (name !== null) {
       if (token_file !== undefined) throw badInput("token_file: expected without a name");
@@ -160,77 +143,6 @@ async function warnOfDesk(service: KnowsDesk, token: string, caller: Caller): Pr
     caller.warn?.(`the desk ${desk} uses ${token} and cannot reach this host without it: \`svc join\` again`);
 }
 
-/** The digest of the token that the caller sent. */
-function sentBy({ grant }: Caller): string {
-  if (grant.sha256 === undefined) throw forbidden("this is about the token of a request: there is none");
-  return grant.sha256;
-}
-
-const ownLeftOut = {
-  cli: "`svc token rotate` does it on the host, `svc admin rotate` on a desk",
-  script: leftOut.script,
-};
-
-export const renewToken = operation({
-  name: "token.renew",
-  summary: "Replace the token of this request by a new one",
-  scope: "any",
-  changes: true,
-  leftOut: ownLeftOut,
-  http: { method: "POST", path: "/token/renew", repeatable: true },
-  input: v.strictObject({
-    overlap_s: field(
-      v.optional(seconds(between(60, MAX_OVERLAP_S)), 86_400),
-      "How long the old token works, in seconds",
-    ),
-  }),
-  /** `name`: null for the host's own token. `expires`: null for never. `old_until`: when the token of this request ends. */
-  output: v.object({
-    name: v.nullable(v.string()),
-    token: secret(v.string()),
-    expires: v.nullable(v.string()),
-    old_until: v.string(),
-  }),
-  async run(service: Uses, { overlap_s }, caller) {
-    const { name } = caller.grant;
-    const sent = sentBy(caller);
-    const make = name === null ? newOwnToken : newToken;
-    const succeed = (old: TokenRotation): Successor => renew(old, sent, overlap_s, make);
-    const { configDir } = service;
-    const { token, kept } = await (name === null
-      ? replaceOwnToken(configFiles(configDir), replaceableFile(configDir), succeed)
-      : changeToken(storeOf(service), name, succeed));
-    const [old] = kept.previous.filter(({ sha256 }) => sha256 === sent);
-    return { name, token, expires: kept.expires ?? null, old_until: old?.until ?? new Date().toISOString() };
-  },
-});
-
-const confirmToken = operation({
-  name: "token.confirm",
-  summary:
-    "Say that the token of this request was kept: those that it replaced cannot be renewed from now on",
-  scope: "any",
-  changes: true,
-  leftOut: ownLeftOut,
-  http: { method: "POST", path: "/token/confirm" },
-  input: NO_INPUT,
-  /** `name`: null for the host's own token. `old_until`: when the last of the old tokens ends. */
-  output: v.object({ name: v.nullable(v.string()), old_until: ENDS.old_until }),
-  async run(service: Uses, _input, caller) {
-    const { name } = caller.grant;
-    const sent = sentBy(caller);
-    const { configDir } = service;
-    const confirmed = (old: TokenRotation) => {
-      if (old.sha256 !== sent) throw conflict("this token was replaced meanwhile");
-      return { kept: confirm(old) };
-    };
-    const { kept } = await (name === null
-      ? noteOwnToken(configFiles(configDir), replaceableFile(configDir), confirmed)
-      : changeToken(storeOf(service), name, confirmed));
-    return { name, old_until: oldUntil(kept) };
-  },
-});
-
 export const makeToken = operation({
   name: "token.add",
   summary: "Create a named token with fewer rights",
@@ -243,7 +155,7 @@ export const makeToken = operation({
     ...v.pick(LISTED_TOKEN, ["name", "scopes", "expires"]).entries,
     token: secret(v.string()),
   }),
-  async run(service: Uses & KnowsScripts, wanted) {
+  async run(service: TokenUses & KnowsScripts, wanted) {
     await requireScripts(service, wanted.scope);
     const own = wanted.token === undefined ? undefined : ownToken(service.configDir);
     const store = storeOf(service);
@@ -260,7 +172,7 @@ export const listTokens = operation({
   leftOut,
   input: NO_INPUT,
   output: v.object({ tokens: v.array(LISTED_TOKEN) }),
-  run: ({ configDir, log }: Pick<Uses, "configDir" | "log">) => ({
+  run: ({ configDir, log }: Pick<TokenUses, "configDir" | "log">) => ({
     tokens: createTokenList(configFiles(configDir), log).list(),
   }),
 });
@@ -291,7 +203,7 @@ export const revokeToken = operation({
   },
 });
 
-type Revokes = Uses &
+type Revokes = TokenUses &
   KnowsDesk & {
     endWorkOf(token: string): Promise<number>;
     signIn(): Promise<{ now(): Promise<number> } | null>;
@@ -319,25 +231,6 @@ async function removePerson(service: Revokes, name: string) {
   const jobs = await Promise.all(ended.map((one) => service.endWorkOf(one)));
   return { removed: name, jobs: jobs.reduce((sum, count) => sum + count, 0) };
 }
-
-export const tokenRights = operation({
-  name: "token.rights",
-  summary: "Show what the token of this request allows",
-  scope: "any",
-  http: { method: "GET", path: "/token" },
-  leftOut: {
-    cli: "a subcommand acts for the owner of the host",
-    script: "a script has the rights of whoever runs it",
-  },
-  input: NO_INPUT,
-  /** `name`: null for the host's own token. `expires`: when the token ends; null for never. */
-  output: v.object({ name: v.nullable(v.string()), scopes: v.array(SCOPE), expires: v.nullable(v.string()) }),
-  run: (_service, _input, { grant: { name, scopes, ends } }) => ({
-    name,
-    scopes: [...scopes],
-    expires: ends === undefined ? null : new Date(ends).toISOString(),
-  }),
-});
 
 export const operations = [
   tokenRights,
