@@ -1,11 +1,11 @@
 /** `permissions`: nobody else can read the token and other private files, or change what is in their folder. */
 import { constants, readdirSync, type Stats, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { isMissing } from "../../../lib/files";
 import { INBOX_ADVICE, inboxFault } from "../../../lib/inside";
 import { lookThrough, mayUse } from "../../../lib/look";
 import { orElse } from "../../../lib/or-else";
-import { configFiles } from "../../../lib/paths";
+import { type ConfigFiles, configFiles } from "../../../lib/paths";
 import { findRunningServer } from "../../../lib/running-server";
 import { check, type Finding, failed, fine, warning } from "../check";
 
@@ -56,12 +56,12 @@ function* problems(configDir: string, uid: number): Generator<Finding> {
   } else if ((folder.mode & WRITABLE) !== 0) {
     yield failed(`others can change ${what} (${modeOf(folder)})`, [`chmod 0700 ${what}`]);
   }
-  for (const { name, path, leaked = [] } of privateFiles(configDir)) {
+  for (const { name, path, leaked } of privateFiles(configDir)) {
     const file = lookThrough(path);
     if (file && isForeign(path, file, uid)) yield failed(`${name} belongs to user ${file.uid}`, CHOWN);
     else if (file && (file.mode & OPEN) !== 0) {
       const detail = `${name} is open to others (${modeOf(file)})`;
-      const advice = [`chmod 0600 ${name}`, ...leaked];
+      const advice = [`chmod 0600 ${name}`, ...(leaked === undefined ? [] : [leaked])];
       const isBehindFolder = path.startsWith(`${configDir}/`) && (folder.mode & SEARCHABLE) === 0;
       yield isBehindFolder ? warning(`${detail}, behind a private folder`, advice) : failed(detail, advice);
     }
@@ -69,129 +69,86 @@ function* problems(configDir: string, uid: number): Generator<Finding> {
 }
 
 const NEW_NATS_KEYS = "svc nats --new-keys, for each region too (--region), and let the hosts join again";
+const REPLACE_TOKENS = "replace the tokens of the hosts in it";
 
-/** The private files of `configDir`. `leaked`: what else to do when others could read one. */
-function privateFiles(configDir: string): Array<{ name: string; path: string; leaked?: string[] }> {
+/** The private files beside the token, and what to do besides where others could read one. */
+const PRIVATE: ReadonlyArray<readonly [file: keyof ConfigFiles, leaked?: string]> = [
+  ["previousTokens"],
+  ["tokens"],
+  ["hostKey", "svc leave, svc config set-aside host_key, and join again"],
+  ["auditKey", "svc config set-aside audit_key, and restart svc: the log has another key then"],
+  [
+    "witnessKey",
+    "svc config set-aside witness_key, and restart svc: what this host cosigns has another key then",
+  ],
+  ["witness"],
+  ["deskKey", "svc config set-aside desk_key, and let the hosts join again"],
+  [
+    "standbyKey",
+    "svc standby unfollow, delete it, and svc standby allow with the new key: what this standby has kept could be read",
+  ],
+  ["following", "on the desk: svc standby remove, and allow it again"],
+  ["standbys"],
+  ["deskGeneration"],
+  ["takenOver"],
+  ["desk"],
+  ["natsKey", "svc leave, svc config set-aside nats_key, and join again; on the desk: svc nats --revoke"],
+  ["nats", NEW_NATS_KEYS],
+  ["natsOperator", NEW_NATS_KEYS],
+  ["idempotency"],
+  ["plans"],
+  ["seenJobs"],
+  ["agentChanges"],
+  ["agents"],
+  ["logins", "svc token remove on each desk that svc login --list shows"],
+  ["webhooks", "svc webhook remove, and add it again"],
+  ["webhookQueue"],
+  ["secretsKey", "svc config set-aside secrets_key and secrets.json, and set each secret to another value"],
+  ["passkeys"],
+  ["secrets"],
+  ["blackBoxKey", "delete it and the folder black-box: what the screen has shown could be read"],
+  [
+    "portalToken",
+    "delete it, take svc's permission back in the settings of the desktop, and svc desktop allow",
+  ],
+  ["joinStrings"],
+  ["tlsKey", "svc tls renew --new-key --overlap 0"],
+  ["tlsNext", "svc tls renew --new-key --overlap 0, twice"],
+  ["endedTokens"],
+  ["signedOut"],
+  ["tokenUse"],
+  ["scripts", "change the secrets in the scripts in it"],
+  ["fleetStates"],
+  ["auditLog"],
+  ["adminHosts", REPLACE_TOKENS],
+  ["formerAdminHosts", REPLACE_TOKENS],
+  ["ice", "change the secrets of the TURN users in it"],
+];
+
+interface PrivateFile {
+  readonly name: string;
+  readonly path: string;
+  /** What else to do when others could read it. */
+  readonly leaked?: string | undefined;
+}
+
+/** The private files of `configDir`. */
+function privateFiles(configDir: string): PrivateFile[] {
   const files = configFiles(configDir);
+  const named = (path: string, leaked?: string) => ({ name: relative(configDir, path), path, leaked });
   const ownToken = resolve(findRunningServer(configDir)?.token_file ?? files.token);
+  const inState = "change the secrets in the scripts and jobs in it";
   return [
-    { name: "the token file", path: ownToken, leaked: ["svc token rotate"] },
-    { name: "rest_token_previous.json", path: files.previousTokens },
-    { name: "tokens.json", path: files.tokens },
-    {
-      name: "host_key",
-      path: files.hostKey,
-      leaked: ["svc leave, svc config set-aside host_key, and join again"],
-    },
-    {
-      name: "audit_key",
-      path: files.auditKey,
-      leaked: ["svc config set-aside audit_key, and restart svc: the log has another key then"],
-    },
-    {
-      name: "witness_key",
-      path: files.witnessKey,
-      leaked: [
-        "svc config set-aside witness_key, and restart svc: what this host cosigns has another key then",
-      ],
-    },
-    { name: "witness.db", path: files.witness },
-    {
-      name: "desk_key",
-      path: files.deskKey,
-      leaked: ["svc config set-aside desk_key, and let the hosts join again"],
-    },
-    {
-      name: "standby_key",
-      path: files.standbyKey,
-      leaked: [
-        "svc standby unfollow, delete it, and svc standby allow with the new key: what this standby has kept could be read",
-      ],
-    },
-    {
-      name: "standby/following.json",
-      path: files.following,
-      leaked: ["on the desk: svc standby remove, and allow it again"],
-    },
-    ...snapshotsIn(dirname(files.following)).map((name) => ({
-      name: `standby/${name}`,
-      path: join(dirname(files.following), name),
-    })),
-    { name: "standbys.json", path: files.standbys },
-    { name: "desk_generation.json", path: files.deskGeneration },
-    { name: "taken_over.json", path: files.takenOver },
-    { name: "desk.json", path: files.desk },
-    {
-      name: "nats_key",
-      path: files.natsKey,
-      leaked: ["svc leave, svc config set-aside nats_key, and join again; on the desk: svc nats --revoke"],
-    },
-    { name: "nats.json", path: files.nats, leaked: [NEW_NATS_KEYS] },
-    {
-      name: "nats_operator.json",
-      path: files.natsOperator,
-      leaked: [NEW_NATS_KEYS],
-    },
-    { name: "idempotency.db", path: files.idempotency },
-    { name: "plans.db", path: files.plans },
-    { name: "seen_jobs.db", path: files.seenJobs },
-    { name: "agent_changes.db", path: files.agentChanges },
-    { name: "agents.db", path: files.agents },
-    {
-      name: "logins.json",
-      path: files.logins,
-      leaked: ["svc token remove on each desk that svc login --list shows"],
-    },
-    { name: "webhooks.json", path: files.webhooks, leaked: ["svc webhook remove, and add it again"] },
-    { name: "webhooks.db", path: files.webhookQueue },
-    {
-      name: "secrets_key",
-      path: files.secretsKey,
-      leaked: ["svc config set-aside secrets_key and secrets.json, and set each secret to another value"],
-    },
-    { name: "passkeys.json", path: files.passkeys },
-    { name: "secrets.json", path: files.secrets },
-    {
-      name: "black_box_key",
-      path: files.blackBoxKey,
-      leaked: ["delete it and the folder black-box: what the screen has shown could be read"],
-    },
-    {
-      name: "portal_token",
-      path: files.portalToken,
-      leaked: ["delete it, take svc's permission back in the settings of the desktop, and svc desktop allow"],
-    },
-    { name: "join.db", path: files.joinStrings },
-    { name: "tls/key.pem", path: files.tlsKey, leaked: ["svc tls renew --new-key --overlap 0"] },
-    { name: "tls/next.json", path: files.tlsNext, leaked: ["svc tls renew --new-key --overlap 0, twice"] },
-    { name: "ended_tokens.json", path: files.endedTokens },
-    { name: "signed_out.json", path: files.signedOut },
-    { name: "token_use.json", path: files.tokenUse },
-    { name: "scripts.json", path: files.scripts, leaked: ["change the secrets in the scripts in it"] },
-    ...statesIn(files.states).map((name) => ({
-      name: `state/${name}`,
-      path: join(files.states, name),
-      leaked: ["change the secrets in the scripts and jobs in it"],
-    })),
-    { name: "fleet_states.json", path: files.fleetStates },
-    { name: "audit.db", path: files.auditLog },
-    { name: "admin_hosts.db", path: files.adminHosts, leaked: ["replace the tokens of the hosts in it"] },
-    {
-      name: "admin_hosts.json",
-      path: files.formerAdminHosts,
-      leaked: ["replace the tokens of the hosts in it"],
-    },
-    { name: "ice.json", path: files.ice, leaked: ["change the secrets of the TURN users in it"] },
+    { name: "the token file", path: ownToken, leaked: "svc token rotate" },
+    ...PRIVATE.map(([file, leaked]) => named(files[file], leaked)),
+    ...filesIn(dirname(files.following), ".age").map((path) => named(path)),
+    ...filesIn(files.states, ".json").map((path) => named(path, inState)),
   ];
 }
 
-/** What this machine keeps of the desk that it follows; none where the folder cannot be read. */
-const snapshotsIn = (folder: string): string[] =>
-  orElse(() => readdirSync(folder).filter((name) => name.endsWith(".age")), []);
-
-/** The files of what desks have applied here; none where the folder cannot be read. */
-const statesIn = (folder: string): string[] =>
-  orElse(() => readdirSync(folder).filter((name) => name.endsWith(".json")), []);
+/** The paths of the files in a folder whose names end so; none where it cannot be read. */
+const filesIn = (folder: string, end: string): string[] =>
+  orElse(() => readdirSync(folder).flatMap((name) => (name.endsWith(end) ? join(folder, name) : [])), []);
 
 /** Whether this user cannot use it, or another user may change its mode; root may do that anyway. */
 function isForeign(path: string, file: Stats, uid: number): boolean {
