@@ -43,23 +43,32 @@ async function current(call: Call): Promise<DesktopWindow> {
 
 const rect = ({ x, y, width, height }: DesktopWindow) => ({ x, y, width, height });
 
-function request(verb: WindowRequest, path: string, summary: string): Command {
-  return command("POST", path, {
-    ...ACTING,
-    name: `webdriver.${verb}_window`,
-    summary,
-    input: NOTHING,
-    async run(call: Call) {
-      const { hwnd } = await current(call);
-      await byHand(call, `webdriver.${verb}_window`, ({ desktop }) =>
-        desktop.request(hwnd, verb, requester(call)),
-      );
-      return rect(await current(call));
-    },
-  });
-}
+const handleOf = ({ hwnd }: DesktopWindow) => `${hwnd}`;
 
 const inSession = (path: string) => `/session/{session}${path}`;
+
+/** What is about the session alone. */
+const HARMLESS = { scope: "screen" } as const;
+
+/** A command without parameters. */
+const plain = (
+  method: Command["method"],
+  path: string,
+  name: string,
+  summary: string,
+  rights: typeof LOOKING | typeof ACTING | typeof HARMLESS,
+  run: (call: Call) => unknown,
+): Command =>
+  command(method, inSession(path), { ...rights, name: `webdriver.${name}`, summary, input: NOTHING, run });
+
+const request = (verb: WindowRequest, summary: string): Command =>
+  plain("POST", `/window/${verb}`, `${verb}_window`, summary, ACTING, async (call) => {
+    const { hwnd } = await current(call);
+    await byHand(call, `webdriver.${verb}_window`, ({ desktop }) =>
+      desktop.request(hwnd, verb, requester(call)),
+    );
+    return rect(await current(call));
+  });
 
 /** Reads something of an element; `name` is the second argument of the script. */
 type ElementReader = (call: Call, reference: string, name: string) => unknown;
@@ -107,12 +116,11 @@ const unsupported = (method: Command["method"], path: string, what: string): Com
   });
 
 export const sessionCommands: readonly Command[] = [
-  command("GET", inSession("/timeouts"), {
-    ...{ scope: "screen", name: "webdriver.timeouts", summary: "The times of the session", input: NOTHING },
-    run: ({ look: { session } }: Call) => ({ ...session.timeouts }),
-  }),
+  plain("GET", "/timeouts", "timeouts", "The times of the session", HARMLESS, ({ look: { session } }) => ({
+    ...session.timeouts,
+  })),
   command("POST", inSession("/timeouts"), {
-    scope: "screen",
+    ...HARMLESS,
     name: "webdriver.set_timeouts",
     summary: "Change the times of the session",
     input: v.strictObject({
@@ -125,58 +133,45 @@ export const sessionCommands: readonly Command[] = [
       return null;
     },
   }),
-  command("GET", inSession("/title"), {
-    ...{ ...LOOKING, name: "webdriver.title", summary: "The title of the window", input: NOTHING },
-    run: async (call: Call) => (await current(call)).title,
+  plain("GET", "/title", "title", "The title of the window", LOOKING, async (call) => {
+    const { title } = await current(call);
+    return title;
   }),
-  command("GET", inSession("/source"), {
-    ...{ ...LOOKING, name: "webdriver.source", summary: "What the window shows, as XML", input: NOTHING },
-    run: async ({ look }: Call) =>
-      look.session.queries.source(requesterOf(look.caller), (await treeOf(look)).map(queryBranch)),
-  }),
-  command("GET", inSession("/window"), {
-    ...{ ...LOOKING, name: "webdriver.window_handle", summary: "The handle of the window", input: NOTHING },
-    run: async (call: Call) => `${(await current(call)).hwnd}`,
-  }),
-  command("GET", inSession("/window/handles"), {
-    ...{
-      ...LOOKING,
-      name: "webdriver.window_handles",
-      summary: "The handles of all windows",
-      input: NOTHING,
-    },
-    run: async (call: Call) => (await windows(call)).map(({ hwnd }) => `${hwnd}`),
-  }),
+  plain("GET", "/source", "source", "What the window shows, as XML", LOOKING, async ({ look }) =>
+    look.session.queries.source(requesterOf(look.caller), (await treeOf(look)).map(queryBranch)),
+  ),
+  plain("GET", "/window", "window_handle", "The handle of the window", LOOKING, async (call) =>
+    handleOf(await current(call)),
+  ),
+  plain("GET", "/window/handles", "window_handles", "The handles of all windows", LOOKING, async (call) =>
+    (await windows(call)).map(handleOf),
+  ),
   command("POST", inSession("/window"), {
     ...LOOKING,
     name: "webdriver.switch_window",
     summary: "Make a window that of the session",
     input: v.strictObject({ handle: field(HANDLE, "Its handle") }),
     async run(call: Call, { handle }) {
-      const window = (await windows(call)).find(({ hwnd }) => `${hwnd}` === handle);
+      const window = (await windows(call)).find((one) => handleOf(one) === handle);
       if (!window) throw failing("no such window", "there is no window of that handle");
       call.look.session.window = window.hwnd;
       return null;
     },
   }),
-  command("DELETE", inSession("/window"), {
-    ...{ ...ACTING, name: "webdriver.close_window", summary: "Ask the window to close", input: NOTHING },
-    async run(call: Call) {
-      const { hwnd } = await current(call);
-      const { desktop } = call.look;
-      await byHand(call, "webdriver.close_window", () => desktop.request(hwnd, "close", requester(call)));
-      await waitUntilGone(
-        desktop,
-        { hwnd, timeout: CLOSING_S, poll: 0.05, case_sensitive: false },
-        requester(call),
-      ).catch(() => {});
-      return (await windows(call)).map((one) => `${one.hwnd}`);
-    },
+  plain("DELETE", "/window", "close_window", "Ask the window to close", ACTING, async (call) => {
+    const { hwnd } = await current(call);
+    const { desktop } = call.look;
+    await byHand(call, "webdriver.close_window", () => desktop.request(hwnd, "close", requester(call)));
+    await waitUntilGone(
+      desktop,
+      { hwnd, timeout: CLOSING_S, poll: 0.05, case_sensitive: false },
+      requester(call),
+    ).catch(() => {});
+    return (await windows(call)).map(handleOf);
   }),
-  command("GET", inSession("/window/rect"), {
-    ...{ ...LOOKING, name: "webdriver.window_rect", summary: "Where the window is", input: NOTHING },
-    run: async (call: Call) => rect(await current(call)),
-  }),
+  plain("GET", "/window/rect", "window_rect", "Where the window is", LOOKING, async (call) =>
+    rect(await current(call)),
+  ),
   command("POST", inSession("/window/rect"), {
     ...{ ...ACTING, name: "webdriver.set_window_rect", summary: "Move and resize the window" },
     input: v.strictObject({
@@ -193,10 +188,10 @@ export const sessionCommands: readonly Command[] = [
       );
     },
   }),
-  request("maximize", inSession("/window/maximize"), "Maximise the window"),
-  request("minimize", inSession("/window/minimize"), "Minimise the window"),
+  request("maximize", "Maximise the window"),
+  request("minimize", "Minimise the window"),
   command("POST", inSession("/frame"), {
-    scope: "screen",
+    ...HARMLESS,
     name: "webdriver.switch_frame",
     summary: "Leave a frame",
     input: v.strictObject({ id: field(v.optional(v.unknown()), "Null") }),
@@ -205,22 +200,14 @@ export const sessionCommands: readonly Command[] = [
       throw failing("no such frame", "a desktop has no frames: find elements in the window");
     },
   }),
-  command("POST", inSession("/frame/parent"), {
-    ...{ scope: "screen", name: "webdriver.parent_frame", summary: "Leave a frame", input: NOTHING },
-    run: () => null,
-  }),
-  command("GET", inSession("/screenshot"), {
-    ...{ ...LOOKING, name: "webdriver.screenshot", summary: "A picture of the desktop", input: NOTHING },
-    run: (call: Call) => pngOf(call),
-  }),
+  plain("POST", "/frame/parent", "parent_frame", "Leave a frame", HARMLESS, () => null),
+  plain("GET", "/screenshot", "screenshot", "A picture of the desktop", LOOKING, (call) => pngOf(call)),
   ...(["sync", "async"] as const).map((how) =>
     command("POST", inSession(`/execute/${how}`), {
-      ...{
-        scope: "screen",
-        name: "webdriver.execute",
-        summary: "Run actions or a stored script",
-        input: SCRIPT,
-      },
+      ...HARMLESS,
+      name: "webdriver.execute",
+      summary: "Run actions or a stored script",
+      input: SCRIPT,
       run: (call: Call, { script, args }) => execute(call, script, args),
     }),
   ),
@@ -235,38 +222,14 @@ export const sessionCommands: readonly Command[] = [
       return null;
     },
   }),
-  command("DELETE", inSession("/actions"), {
-    ...{
-      ...ACTING,
-      name: "webdriver.release_actions",
-      summary: "Let go of keys and buttons",
-      input: NOTHING,
-    },
-    async run(call: Call) {
-      await byHand(call, "webdriver.release_actions", (hands) => releaseAll(actorOf(call, hands)));
-      return null;
-    },
+  plain("DELETE", "/actions", "release_actions", "Let go of keys and buttons", ACTING, async (call) => {
+    await byHand(call, "webdriver.release_actions", (hands) => releaseAll(actorOf(call, hands)));
+    return null;
   }),
-  ...(["accept", "dismiss"] as const).map((verb) =>
-    command("POST", inSession(`/alert/${verb}`), {
-      ...{
-        scope: "screen",
-        name: `webdriver.${verb}_alert`,
-        summary: "Answer an alert of a browser",
-        input: NOTHING,
-      },
-      run: noAlert,
-    }),
+  ...["accept", "dismiss"].map((verb) =>
+    plain("POST", `/alert/${verb}`, `${verb}_alert`, "Answer an alert of a browser", HARMLESS, noAlert),
   ),
-  command("GET", inSession("/alert/text"), {
-    ...{
-      scope: "screen",
-      name: "webdriver.alert_text",
-      summary: "Read an alert of a browser",
-      input: NOTHING,
-    },
-    run: noAlert,
-  }),
+  plain("GET", "/alert/text", "alert_text", "Read an alert of a browser", HARMLESS, noAlert),
   unsupported("GET", "/url", "an address"),
   unsupported("POST", "/url", "an address"),
   unsupported("POST", "/back", "a history"),
