@@ -2,27 +2,14 @@
 import * as v from "valibot";
 import { eventType } from "../../core/events";
 
-const data = v.object({ id: v.string() });
+const event = (name: string, summary: string) =>
+  eventType({ name, summary, scope: "admin", data: v.object({ id: v.string() }) });
 
-export const joinAdded = eventType({
-  name: "join.added",
-  summary: "A join string was made",
-  scope: "admin",
-  data,
-});
-
-export const joinUsed = eventType({
-  name: "join.used",
-  summary: "A host used a join string, or the use was taken back as the host could not be kept",
-  scope: "admin",
-  data,
-});
-
-export const joinRemoved = eventType({
-  name: "join.removed",
-  summary: "A join string was removed",
-  scope: "admin",
-  data,
-});
+export const joinAdded = event("join.added", "A join string was made");
+export const joinUsed = event(
+  "join.used",
+  "A host used a join string, or the use was taken back as the host could not be kept",
+);
+export const joinRemoved = event("join.removed", "A join string was removed");
 
 export const eventTypes = [joinAdded, joinUsed, joinRemoved];

@@ -24,68 +24,55 @@ const count = v.number();
 /** How many hosts are in each state; states without hosts are left out. */
 const counts = v.record(v.string(), v.number());
 
-export const planCreated = eventType({
-  name: "plan.created",
-  summary: "A plan was made; nothing runs before it is applied",
-  scope: "operate",
-  origin,
-  data: v.object({ ...PLAN, digest: v.string(), hosts: count, waves: count, token: v.nullable(v.string()) }),
+/** An event about a plan. @param more what it says besides which plan that is. */
+const event = <const E extends v.ObjectEntries>(name: string, summary: string, more: E) =>
+  eventType({ name, summary, scope: "operate", origin, data: v.object({ ...PLAN, ...more }) });
+
+export const planCreated = event("plan.created", "A plan was made; nothing runs before it is applied", {
+  digest: v.string(),
+  hosts: count,
+  waves: count,
+  token: v.nullable(v.string()),
 });
 
-export const planStarted = eventType({
-  name: "plan.started",
-  summary: "A plan was applied, resumed or retried",
-  scope: "operate",
-  origin,
-  data: v.object({ ...PLAN, hosts: count, token: v.nullable(v.string()) }),
+export const planStarted = event("plan.started", "A plan was applied, resumed or retried", {
+  hosts: count,
+  token: v.nullable(v.string()),
 });
 
-export const planWave = eventType({
-  name: "plan.wave",
-  summary: "A wave of a plan begins",
-  scope: "operate",
-  origin,
-  /** `wave`: its number, from 1 on; `hosts`: how many it has of its own. */
-  data: v.object({ ...PLAN, wave: count, waves: count, hosts: count }),
+/** `wave`: its number, from 1 on; `hosts`: how many it has of its own. */
+export const planWave = event("plan.wave", "A wave of a plan begins", {
+  wave: count,
+  waves: count,
+  hosts: count,
 });
 
-export const planTarget = eventType({
-  name: "plan.target",
-  summary: "Hosts of a plan have ended, or wait; where they are many, some are named and the others counted",
-  scope: "operate",
-  origin,
-  data: v.object({
-    ...PLAN,
+export const planTarget = event(
+  "plan.target",
+  "Hosts of a plan have ended, or wait; where they are many, some are named and the others counted",
+  {
     targets: v.array(v.object({ label: v.string(), state: v.picklist(TARGET_STATES) })),
     /** How many hosts are not named. */
     more: count,
     counts,
-  }),
+  },
+);
+
+export const planPaused = event("plan.paused", "A plan begins at no further host until it is resumed", {
+  reason: v.string(),
 });
 
-export const planPaused = eventType({
-  name: "plan.paused",
-  summary: "A plan begins at no further host until it is resumed",
-  scope: "operate",
-  origin,
-  data: v.object({ ...PLAN, reason: v.string() }),
+export const planEnded = event("plan.ended", "Every host of a plan has ended", {
+  state: v.picklist(PLAN_STATES),
+  reason: v.nullable(v.string()),
+  counts,
 });
 
-export const planEnded = eventType({
-  name: "plan.ended",
-  summary: "Every host of a plan has ended",
-  scope: "operate",
-  origin,
-  data: v.object({ ...PLAN, state: v.picklist(PLAN_STATES), reason: v.nullable(v.string()), counts }),
-});
-
-export const planRemoved = eventType({
-  name: "plan.removed",
-  summary: "A plan is no longer kept: it was removed, or it was the oldest of too many",
-  scope: "operate",
-  origin,
-  data: v.object(PLAN),
-});
+export const planRemoved = event(
+  "plan.removed",
+  "A plan is no longer kept: it was removed, or it was the oldest of too many",
+  {},
+);
 
 export const eventTypes = [
   planCreated,

@@ -3,34 +3,24 @@ import * as v from "valibot";
 import { eventType } from "../../../core/events";
 import { VIEWER } from "../../../wire/screen/viewer";
 
-const data = v.omit(VIEWER, ["stats"]);
+const ABOUT = v.omit(VIEWER, ["stats"]);
 
-export const screenWaiting = eventType({
-  name: "screen.waiting",
-  summary: "A viewer of the screen, or one that wants to control, waits for a person to allow it",
-  scope: "read",
-  data,
-});
+const event = (name: string, summary: string) => eventType({ name, summary, scope: "read", data: ABOUT });
 
-export const screenOpened = eventType({
-  name: "screen.opened",
-  summary: "Somebody watches the screen live",
-  scope: "read",
-  data,
-});
-
-export const screenControl = eventType({
-  name: "screen.control",
-  summary: "A viewer of the screen took pointer and keyboard, waits for them, or has left them",
-  scope: "read",
-  data,
-});
-
+export const screenWaiting = event(
+  "screen.waiting",
+  "A viewer of the screen, or one that wants to control, waits for a person to allow it",
+);
+export const screenOpened = event("screen.opened", "Somebody watches the screen live");
+export const screenControl = event(
+  "screen.control",
+  "A viewer of the screen took pointer and keyboard, waits for them, or has left them",
+);
 export const screenClosed = eventType({
   name: "screen.closed",
   summary: "A viewer of the screen has ended, or was refused",
   scope: "read",
-  data: v.object({ ...data.entries, /** Why it ended. */ reason: v.string() }),
+  data: v.object({ ...ABOUT.entries, /** Why it ended. */ reason: v.string() }),
 });
 
 export const eventTypes = [screenWaiting, screenOpened, screenControl, screenClosed];
