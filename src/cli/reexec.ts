@@ -4,6 +4,7 @@
  * The process replaces itself by the same program (execve(2): same id, arguments and files), which finds the parsed flags
  * in its environment and goes on from there.
  */
+import { jsonIn } from "../lib/json-in";
 import { selfCommand } from "../lib/self-command";
 import { ownEnvironment } from "../lib/spawn";
 import { compiled } from "../version";
@@ -50,15 +51,7 @@ export function takeOver(): HandedOver | null {
   const text = process.env[HANDED_OVER];
   if (text === undefined) return null;
   for (const name of [HANDED_OVER, ...Object.keys(RUNTIME_OPTIONS)]) delete process.env[name];
+  // Anybody may set a variable.
   const { pid, ...handed }: HandedOver & { pid: number } = Object(jsonIn(text));
   return pid === process.pid ? handed : null;
-}
-
-/** What a JSON text says; undefined for any other text: anybody may set a variable. */
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -9,15 +9,9 @@ import type { Endpoint, InputSchema, OutputSchema } from "../core/operation";
 import { shareOf } from "../core/rights";
 import { Failure, timedOut, unavailable } from "../lib/errors";
 import { printable } from "../lib/sanitize";
-import { deadlineIn, RemoteError, type RemoteServer, type Response } from "./carrier";
+import { deadlineIn, type LabelledServer, RemoteError, type Response } from "./carrier";
 import { carrierTo } from "./connection";
 import { bodyOf, callRemote, failureIn } from "./remote-call";
-
-/** The host that is asked, by its label. */
-interface Target {
-  readonly label: string;
-  readonly server: RemoteServer;
-}
 
 /** The largest answer at an endpoint, in bytes: a session description, or who watches a screen, has a fraction of it. */
 const MAX_ANSWER_BYTES = 262_144;
@@ -31,7 +25,7 @@ type RequestCaller = Pick<Caller, "grant" | "request" | "signal">;
  * @throws the failure that the host answers with; `timeout`, or `unavailable` where it cannot be reached.
  */
 export function callHost<I extends InputSchema, O extends OutputSchema>(
-  { label, server }: Target,
+  { label, server }: LabelledServer,
   endpoint: Endpoint<I, O>,
   input: v.InferInput<I>,
   caller: RequestCaller,
@@ -67,7 +61,7 @@ export function askHostFor<T>(
  * @throws `timeout` or `unavailable`, also where the host refuses: the client would take a 429 or 403 for one of this desk.
  */
 export function getFromHost(
-  { label, server }: Target,
+  { label, server }: LabelledServer,
   path: string,
   { ms, maxBytes, mayBeSame = false }: { ms: number; maxBytes: number; mayBeSame?: boolean },
   caller: RequestCaller,

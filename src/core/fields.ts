@@ -86,6 +86,14 @@ export const LABEL = v.pipe(v.string(), v.trim(), v.normalize("NFC"), v.nonEmpty
 /** The same, as most operations describe it. */
 export const HOST_LABEL = field(LABEL, "Label of the host");
 
+const TAG = v.pipe(
+  v.string(),
+  v.regex(/^[^,!\s\p{C}]{1,64}$/u, "1 to 64 characters without spaces, commas or !"),
+);
+
+/** The tags of a host. */
+export const TAGS = v.pipe(v.array(TAG), v.maxLength(64));
+
 /** SHA-256, 64 hexadecimal digits. */
 export const SHA256 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
 

@@ -1,6 +1,7 @@
 /**
  * A page as a tree that a browser builds elements of, without a parser of its own.
  */
+import { isObject } from "../lib/is-object";
 import { anchorOf } from "./sections";
 
 /** A text, or an element: its tag, its attributes, and what is in it. */
@@ -13,9 +14,6 @@ export function elementsOf(text: string): Element[] {
   const used = new Map<string, number>();
   return childrenOf(Bun.markdown.react(text)).map((child) => withAnchors(elementOf(child), used));
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null;
 
 /** What is in an element of React (`{ type, props: { children } }`). */
 function childrenOf(node: unknown): readonly unknown[] {

@@ -24,7 +24,7 @@ import { isAlive } from "./alive";
 import { badInput, messageOf, systemCode, unavailable } from "./errors";
 import { holdFolder, holdPlace } from "./held-place";
 import { look, lookThrough } from "./look";
-import { orElse } from "./or-else";
+import { orElse, unlessCode } from "./or-else";
 
 /** Owner only, as `ssh` demands of its own files. */
 export const PRIVATE_FILE = 0o600;
@@ -195,14 +195,7 @@ export function readSmallFile(path: string, maxBytes: number, flags = 0): string
 }
 
 /** What `read` returns; undefined where what it reads is not there. @throws what else the system says. */
-export function unlessMissing<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return undefined;
-    throw error;
-  }
-}
+export const unlessMissing = <T>(read: () => T): T | undefined => unlessCode("ENOENT", read);
 
 /** The text of the file at `path`; undefined where there is none. @throws `unavailable`, with `name`, when it cannot be read. */
 export function readIfThere(path: string, name = path): string | undefined {

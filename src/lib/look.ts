@@ -2,8 +2,7 @@
  * What is at a path. With `throwIfNoEntry: false`, node and Bun still throw for a path below a file, where nothing is either.
  */
 import { accessSync, lstatSync, type Stats, statSync } from "node:fs";
-import { systemCode } from "./errors";
-import { orElse } from "./or-else";
+import { orElse, unlessCode } from "./or-else";
 
 /** What is at `path`, without following a link there; undefined where nothing is. @throws the system error where that cannot be seen. */
 export const look = (path: string): Stats | undefined =>
@@ -20,11 +19,4 @@ export const mayUse = (path: string, mode: number): boolean =>
     return true;
   }, false);
 
-function unlessBelowFile<T>(find: () => T): T | undefined {
-  try {
-    return find();
-  } catch (error) {
-    if (systemCode(error) === "ENOTDIR") return undefined;
-    throw error;
-  }
-}
+const unlessBelowFile = <T>(find: () => T): T | undefined => unlessCode("ENOTDIR", find);

@@ -1,4 +1,5 @@
 /** `value` with each text in it replaced; names of fields stay. */
+export function mapTexts<T>(value: T, change: (text: string) => string): T;
 export function mapTexts(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === "string") return change(value);
   if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));

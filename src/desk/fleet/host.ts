@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import type { RemoteServer, Via } from "../../client/carrier";
-import { field, fileContent, secret } from "../../core/fields";
+import { field, fileContent, secret, TAGS } from "../../core/fields";
 import { expectation } from "../../core/input";
 import type { ParseResult } from "../../lib/json-store";
 import { isLoopback } from "../../lib/loopback";
@@ -19,11 +19,6 @@ const LABEL = v.pipe(
     /^(?!all$|tag:|!)[^,\p{C}\p{Zl}\p{Zp}]{1,128}$/u,
     "1 to 128 visible characters without commas, not `all` and not beginning with `!` or `tag:`",
   ),
-);
-
-const TAG = v.pipe(
-  v.string(),
-  v.regex(/^[^,!\s\p{C}]{1,64}$/u, "1 to 64 characters without spaces, commas or !"),
 );
 
 const TOKEN_WORDS = "a token of up to 512 visible ASCII characters";
@@ -59,9 +54,6 @@ const PIN = v.pipe(
   v.check((text) => parsePin(text) !== undefined, PIN_FORM),
   v.transform((text) => parsePin(text) ?? text),
 );
-
-/** The tags of a host. */
-export const TAGS = v.pipe(v.array(TAG), v.maxLength(64));
 
 const URL_WORDS =
   "URL of the host: http or https, with an optional path; or link: and its id, where it has joined and dials this desk; or nats: and its key there";

@@ -12,18 +12,13 @@ import { runPool } from "../../lib/pool";
 import { readSigningKey } from "../../trust/identity";
 import { deskPinsEndpoint } from "../../wire/join/endpoints";
 import { deskPinsMessage } from "../../wire/join/messages";
+import type { Joined } from "./standby/fence";
 
 /** How long a host may take to answer, in milliseconds, and how many are asked at once. */
 const ANSWER_MS = 10_000;
 const SLOTS = 16;
 
-/** A host of the address book. */
-interface JoinedHost {
-  readonly label: string;
-  readonly member?: { readonly host_id: string; readonly nonce: string } | undefined;
-}
-
-interface Uses<H extends JoinedHost> {
+interface Uses<H extends Joined> {
   readonly configDir: string;
   readonly log: { warn(text: string): void };
   addressBook(): Promise<{ hosts(): readonly H[]; reach(host: H): RemoteServer }>;
@@ -34,7 +29,7 @@ interface Uses<H extends JoinedHost> {
 }
 
 /** A function that sends the pins of this desk to the hosts that have joined: to each host once, and again when they change. */
-export function createPinNotifier<H extends JoinedHost>(service: Uses<H>) {
+export function createPinNotifier<H extends Joined>(service: Uses<H>) {
   /** The pins that each membership knows, by its nonce. */
   const sent = new Map<string, string>();
   return async () => {

@@ -5,7 +5,7 @@ import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import * as v from "valibot";
 import { perHost } from "../../core/answer-schemas";
-import { between, field, flag, inForm, NO_INPUT, seconds, secret, whole } from "../../core/fields";
+import { between, field, flag, inForm, NO_INPUT, seconds, secret, TAGS, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { conflict, notFound } from "../../lib/errors";
 import { isLoopback } from "../../lib/loopback";
@@ -35,11 +35,6 @@ interface Uses extends DeskUses {
 /** The longest life of a string, in seconds: 30 days. */
 const MAX_EXPIRES_S = 30 * 86_400;
 
-const TAG = v.pipe(
-  v.string(),
-  v.regex(/^[^,!\s\p{C}]{1,64}$/u, "1 to 64 characters without spaces, commas or !"),
-);
-
 const LISTED = {
   id: v.string(),
   /** What hosts learn about this desk. */
@@ -65,7 +60,7 @@ export const addJoinString = operation({
   http: { method: "POST", path: "/join-tokens/add" },
   leftOut: { script: SECRET_IN_RUN },
   input: v.strictObject({
-    tags: field(v.optional(v.pipe(v.array(TAG), v.maxLength(64)), []), "Tags of the hosts that join with it"),
+    tags: field(v.optional(TAGS, []), "Tags of the hosts that join with it"),
     uses: field(v.optional(whole(1, 100_000), 1), "How many hosts can join with it"),
     expires_s: field(v.optional(seconds(between(60, MAX_EXPIRES_S)), 3_600), "How long it works"),
     label_prefix: field(

@@ -21,6 +21,14 @@ export interface Region {
   readonly y2: number;
 }
 
+/** The smallest rectangle that holds all of them. */
+export const around = (regions: readonly Region[]): Region => ({
+  x1: Math.min(...regions.map(({ x1 }) => x1)),
+  y1: Math.min(...regions.map(({ y1 }) => y1)),
+  x2: Math.max(...regions.map(({ x2 }) => x2)),
+  y2: Math.max(...regions.map(({ y2 }) => y2)),
+});
+
 export const sizeOf = ({ x1, y1, x2, y2 }: Region): Size => ({ width: x2 - x1, height: y2 - y1 });
 
 /** @throws a `bad_input` failure that names the coordinate outside `desktop`. */

@@ -4,13 +4,9 @@ import { operation } from "../../core/operation";
 import { beyond } from "../../core/rights";
 import { badInput, conflict, forbidden } from "../../lib/errors";
 import { ABOUT_HOSTS, CHECK_NAMES } from "./checks";
-import { type Diagnostics, REPORT } from "./diagnostics";
-import { type SkipSettings, skippedHere } from "./skipped-checks";
-
-interface Uses {
-  diagnostics(): Promise<Diagnostics>;
-  settings(): Promise<SkipSettings>;
-}
+import { REPORT } from "./diagnostics";
+import type { DiagnosticsUses } from "./own-checks";
+import { skippedHere } from "./skipped-checks";
 
 const NAMES = v.pipe(v.array(v.picklist(CHECK_NAMES)), v.minLength(1), v.maxLength(100));
 
@@ -33,7 +29,7 @@ export const diagnose = operation({
     /** The checks that the host leaves out: its setting diagnose.skip. */
     skipped: v.optional(v.array(v.string()), []),
   }),
-  async run(service: Uses, { only, skip = [] }, caller) {
+  async run(service: DiagnosticsUses, { only, skip = [] }, caller) {
     // Who names a check wants it.
     const skipped = only ? [] : await skippedHere(service);
     const leftOut: readonly string[] = [...skip, ...skipped];

@@ -26,13 +26,18 @@ const CHEAP: ReadonlyArray<(typeof CHECK_NAMES)[number]> = [
   "witness",
 ];
 
-interface Uses {
+/** What checks are run with. */
+export interface DiagnosticsUses {
   diagnostics(): Promise<Diagnostics>;
   settings(): Promise<SkipSettings>;
 }
 
 /** @returns what the checks found last; each call begins those that are due, and waits for none. */
-export function createOwnChecks(service: Uses, caller: () => Caller, now = () => performance.now()) {
+export function createOwnChecks(
+  service: DiagnosticsUses,
+  caller: () => Caller,
+  now = () => performance.now(),
+) {
   let begun = Number.NEGATIVE_INFINITY;
   return async (): Promise<ReturnType<Diagnostics["last"]>> => {
     const diagnostics = await service.diagnostics();

@@ -2,6 +2,7 @@
 import type { InputSchema, Operation } from "../../core/operation";
 import { entryOf, metadataOf } from "../../core/schema";
 import { badInput, Failure } from "../../lib/errors";
+import { mapTexts } from "../../lib/map-texts";
 import { jsonLine } from "../../lib/sanitize";
 
 const REFERENCE = /\$\{secret:([A-Za-z0-9][A-Za-z0-9._-]{0,63})\}/g;
@@ -45,7 +46,7 @@ const namesIn = (value: unknown): string[] => {
 
 /** `input` with the values in place of their names. */
 export const withSecrets = <T>(input: T, values: ReadonlyMap<string, string>): T =>
-  mapped(input, (text) => text.replaceAll(REFERENCE, (whole, name) => values.get(name) ?? whole));
+  mapTexts(input, (text) => text.replaceAll(REFERENCE, (whole, name) => values.get(name) ?? whole));
 
 /** How many characters of a name a snapshot shows of one that is cut, at least. */
 const SHOWN = 99;
@@ -66,25 +67,17 @@ const masked = (values: ReadonlyMap<string, string>): ((text: string) => string)
 
 /** `answer` with `***` in place of the values. */
 export const withoutSecrets = (answer: unknown, values: ReadonlyMap<string, string>): unknown =>
-  values.size === 0 ? answer : mapped(answer, masked(values));
+  values.size === 0 ? answer : mapTexts(answer, masked(values));
 
 /** `error` with `***` in place of the values. */
 export function faultWithoutSecrets(error: unknown, values: ReadonlyMap<string, string>): unknown {
   if (values.size === 0 || !(error instanceof Error)) return error;
   const mask = masked(values);
   if (error instanceof Failure) {
-    const shown = new Failure(error.code, mask(error.message), mapped(error.more, mask));
+    const shown = new Failure(error.code, mask(error.message), mapTexts(error.more, mask));
     return Object.assign(shown, { hasDoneNothing: error.hasDoneNothing });
   }
   const shown = new Error(mask(error.message));
   if (error.stack !== undefined) shown.stack = mask(error.stack);
   return shown;
-}
-
-function mapped<T>(value: T, change: (text: string) => string): T;
-function mapped(value: unknown, change: (text: string) => string): unknown {
-  if (typeof value === "string") return change(value);
-  if (Array.isArray(value)) return value.map((one) => mapped(one, change));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, mapped(one, change)]));
 }

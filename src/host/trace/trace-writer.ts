@@ -172,7 +172,7 @@ export function createTraceWriter({ folder, shoot, outline, sparse }: TraceWrite
       const known = new Set(shots.map(({ name }) => name));
       const kept = (name: string | null) => (name !== null && known.has(name) ? name : null);
       const clean = inOrder(steps).map((step): Step => {
-        const { error, ...rest } = mapTexts(step, scrub) as Step;
+        const { error, ...rest } = mapTexts(step, scrub);
         const around = { before: kept(step.before), after: kept(step.after) };
         // Cut off last: in a part of it, a secret could not be recognized.
         return { ...rest, ...around, ...(error !== undefined && { error: cut(error, MAX_ERROR) }) };

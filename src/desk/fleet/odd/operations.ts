@@ -9,6 +9,7 @@ import { shareOf } from "../../../core/rights";
 import { printable } from "../../../lib/sanitize";
 import type { AddressBook } from "../address-book";
 import type { Host } from "../host";
+import { SELECTION, WHICH } from "../operations/broadcast-input";
 import { ODD_HOST, type OddHost } from "./rows";
 
 interface Uses {
@@ -35,9 +36,6 @@ export interface OddLooks {
   ): Promise<OddHost[]>;
 }
 
-/** Enough for the labels of 2,000 hosts, one by one, as the dashboard selects them. */
-const SELECTION = v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000));
-
 export const findOdd = operation({
   name: "admin.odd",
   onHosts: true,
@@ -51,7 +49,7 @@ export const findOdd = operation({
   input: v.strictObject({
     on: field(
       v.optional(SELECTION, "all"),
-      "Hosts: labels, tag:TAG or all, separated by commas; ! excludes. Tags that it names are those by which hosts are compared",
+      `${WHICH}. Tags that it names are those by which hosts are compared`,
     ),
     concurrency: field(v.optional(whole(1, 1_000), 64), "Hosts to ask at once; slow hosts stop counting"),
     timeout_s: field(v.optional(seconds(between(0.1, 300)), 10), "Time limit for each host, in seconds"),

@@ -3,13 +3,14 @@
  */
 import * as v from "valibot";
 import { RemoteError, remoteMessage } from "../../../client/carrier";
-import { field, HOST_LABEL } from "../../../core/fields";
+import { field, HOST_LABEL, TAGS } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { badInput, messageOf } from "../../../lib/errors";
 import { runPool } from "../../../lib/pool";
 import type { AddressBook } from "../address-book";
-import { HOST_FIELDS, type Host, TAGS } from "../host";
+import { HOST_FIELDS, type Host } from "../host";
 import { LISTED_HOST, toListed } from "../listed";
+import { SELECTION, WHICH } from "./broadcast-input";
 
 interface Uses {
   addressBook(): Promise<
@@ -28,10 +29,6 @@ interface RenameUses extends Uses {
 }
 
 export { selectHosts } from "../selection";
-
-/** Enough for the labels of 2,000 hosts, one by one. */
-const SELECTION = v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000));
-const WHICH = "Hosts: labels, tag:TAG or all, separated by commas; ! excludes";
 
 /** How many hosts are asked at once to end their tokens. */
 const SLOTS = 16;

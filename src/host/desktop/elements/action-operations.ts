@@ -19,11 +19,12 @@ import {
   patience,
   REAL,
   SEES,
+  TEXT,
   unnamed,
   usesInput,
   waitingOf,
 } from "./fields";
-import { isState, MAX_NAME, printLocator, STATES } from "./locator";
+import { isState, printLocator, STATES } from "./locator";
 import { chooseMenu, menuPath } from "./menus";
 import {
   byHand,
@@ -35,7 +36,6 @@ import {
 } from "./real";
 import { FOUND, findInWays, noWay, WAYS } from "./ways";
 
-const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));
 const COMBO = { element: 'combobox "Shipping"', item: "Courier" };
 const TABLE = { element: 'table window "Orders"' };
 
@@ -101,10 +101,7 @@ export const menu = operation({
   command: "AC_choose_menu",
   example: { path: "File > Save As...", window: "Order" },
   input: v.strictObject({
-    path: field(
-      v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME)),
-      "The names of menus and the item, with > between them; … and ... are the same",
-    ),
+    path: field(TEXT, "The names of menus and the item, with > between them; … and ... are the same"),
     window: LOCATOR.window,
     app: LOCATOR.app,
     ...patience(5),

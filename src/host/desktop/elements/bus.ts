@@ -40,6 +40,12 @@ export const isRef = ({ bus, path }: Ref): boolean =>
 /** An answer that says that the program does not have such a thing. */
 export class NoSuchThing extends Error {}
 
+/** No values, where the object has no such thing. @throws what else has gone wrong. */
+export function orNone(error: unknown): unknown[] {
+  if (error instanceof NoSuchThing) return [];
+  throw error;
+}
+
 /** Calls a method. @returns what it answers. @throws {@link NoSuchThing}; a `timeout` or `unavailable` failure. */
 type Call = (
   ref: Ref,

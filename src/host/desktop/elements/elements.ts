@@ -85,7 +85,8 @@ export async function until<T>(
   }
 }
 
-const gone = (): never => {
+/** @throws `cancelled`, where whoever looks for an element has gone. */
+export const gone = (): never => {
   throw cancelled("cancelled while looking for an element");
 };
 

@@ -45,7 +45,8 @@ const readable = (text: v.GenericSchema<string, string>, read: (text: string) =>
     }),
   );
 
-const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));
+/** A name, or a part of one. */
+export const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));
 const LINE = readable(v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_LINE)), parseLocator);
 
 /** A reference of a snapshot, or a locator in one line. */

@@ -12,8 +12,8 @@ import { setChecked } from "./act";
 import { BRANCH, type Branch, ELEMENT, type Element } from "./calls";
 import { pointAt } from "./cover";
 import { waitForOne, waitForUsable, waitUntilGone } from "./elements";
-import { ACTS, locatorOf, one, oneReal, ROLE, SEES, unnamed, usesInput, waitingOf } from "./fields";
-import { type Locator, MAX_NAME, printLocator } from "./locator";
+import { ACTS, locatorOf, one, oneReal, ROLE, SEES, TEXT, unnamed, usesInput, waitingOf } from "./fields";
+import { type Locator, printLocator } from "./locator";
 import { byHand, check as checkReal, clickOn, desktopOf, typeInto } from "./real";
 import { locatedAt } from "./unique";
 import { FOUND, findInWays, hasOtherWays, noWay, oneInWays, WAYS } from "./ways";
@@ -22,7 +22,6 @@ export { assertElement, cell, expand, menu, scrollTo, select, table } from "./ac
 export { outlineOf } from "./outline";
 export type { Element };
 
-const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));
 const MOST = 5_000;
 
 /** The parameters that AutoControl has. */

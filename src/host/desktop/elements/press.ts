@@ -4,7 +4,7 @@
 import { sleep } from "../../../lib/deadline";
 import { failureOf, timedOut, unavailable } from "../../../lib/errors";
 import { type Accessibles, FACES } from "./accessible";
-import { type Bus, NoSuchThing, type Ref, rootOf } from "./bus";
+import { type Bus, orNone, type Ref, rootOf } from "./bus";
 
 /** Names of actions that are what a press does. */
 const PRESSES = /^(?:click|press|activate|jump|open|toggle|do ?default)$/i;
@@ -81,9 +81,4 @@ async function selectInParent(bus: Bus, ask: Accessibles, ref: Ref): Promise<boo
   const index = await ask.indexInParent(ref);
   const [done] = await bus.change(parent, FACES.selection, "SelectChild", "i", [index]).catch(orNone);
   return done === true;
-}
-
-function orNone(error: unknown): unknown[] {
-  if (error instanceof NoSuchThing) return [];
-  throw error;
 }

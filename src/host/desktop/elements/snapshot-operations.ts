@@ -8,8 +8,8 @@ import { shareOf } from "../../../core/rights";
 import { badInput } from "../../../lib/errors";
 import type { Uses } from "../operations/input-operation";
 import { act, DEEDS } from "./act";
-import { ACTS, LINE_OR_REFERENCE, patience, SEES } from "./fields";
-import { MAX_NAME, parseLocator } from "./locator";
+import { ACTS, LINE_OR_REFERENCE, patience, SEES, TEXT } from "./fields";
+import { parseLocator } from "./locator";
 import { desktopOf } from "./real";
 import { isBare, REFERENCE, type Scope, type Snapshots, wordedReference } from "./snapshots";
 
@@ -17,8 +17,6 @@ import { isBare, REFERENCE, type Scope, type Snapshots, wordedReference } from "
 const USUAL_BYTES = 4_096;
 const MAX_BYTES = 65_536;
 const MAX_STEPS = 50;
-
-const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));
 
 const SCOPE = {
   window: field(v.optional(TEXT), "Part of the title of the window"),

@@ -8,7 +8,7 @@ import * as v from "valibot";
 import { type Caller, requesterOf } from "../../../core/caller";
 import { field } from "../../../core/fields";
 import { sleep } from "../../../lib/deadline";
-import { cancelled, type Failure, failureOf, notFound, timedOut, unavailable } from "../../../lib/errors";
+import { type Failure, failureOf, notFound, timedOut, unavailable } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Desktop } from "../desktop";
 import { PNG } from "../images/fields";
@@ -16,7 +16,7 @@ import { nameOf, waitForImage } from "../images/wait";
 import { waitForText } from "../operations/text";
 import type { RelativeTo } from "../relative";
 import { ELEMENT, type Element } from "./calls";
-import { type Elements, type WaitLimit, waitForOne, waitForUsable } from "./elements";
+import { type Elements, gone, type WaitLimit, waitForOne, waitForUsable } from "./elements";
 import { type Fields, locatorOf, namesElement, one } from "./fields";
 import { type Locator, printLocator } from "./locator";
 
@@ -136,10 +136,6 @@ export async function findInWays(
     if ("native_id" in found) return asElement(found);
   }
 }
-
-const gone = (): never => {
-  throw cancelled("cancelled while looking for an element");
-};
 
 /** The element; one that is there and cannot be used yet has all of the time. @returns why there is none. */
 async function firstWay(

@@ -8,7 +8,7 @@ import { notFound, timedOut, unavailable } from "../../../lib/errors";
 import { lowerPriority } from "../../../lib/priority";
 import { desktopVariables } from "../session";
 import { accessibles, FACES } from "./accessible";
-import { type Bus, NoSuchThing, type Ref } from "./bus";
+import { type Bus, NoSuchThing, orNone, type Ref } from "./bus";
 import type { Branch, Content, Element, ElementCalls } from "./calls";
 import { cellOf, expand, readTable, select } from "./child-actions";
 import { framesAt } from "./frames";
@@ -243,9 +243,4 @@ async function textOf(bus: Bus, ref: Ref): Promise<string | null> {
 async function numberOf(bus: Bus, ref: Ref): Promise<number | null> {
   const number = await bus.get(ref, FACES.value, "CurrentValue").catch(orNone);
   return typeof number === "number" && Number.isFinite(number) ? number : null;
-}
-
-function orNone(error: unknown): [] {
-  if (error instanceof NoSuchThing) return [];
-  throw error;
 }

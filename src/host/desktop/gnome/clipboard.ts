@@ -6,9 +6,9 @@
 import { closeSync } from "node:fs";
 import { sleep } from "../../../lib/deadline";
 import { notFound } from "../../../lib/errors";
-import type { Backend } from "../backend";
 import { isRefusal } from "../remote/dbus";
 import type { Received } from "../remote/dbus-wire";
+import type { SessionClipboard } from "../wayland/clipboard";
 import { handText, readText, TEXT_FORMS } from "../wayland/pipes";
 import type { GnomeSession, OpenSession } from "./session";
 
@@ -16,18 +16,12 @@ import type { GnomeSession, OpenSession } from "./session";
 const BUSY = "org.freedesktop.DBus.Error.LimitsExceeded";
 const [BUSY_MS, AGAIN_MS] = [2_000, 10];
 
-/** The clipboard. */
-interface GnomeClipboard extends Pick<Backend, "clipboard" | "setClipboard"> {
-  /** Follows it for listeners, where Mutter lets a program do so. */
-  follow(): void;
-}
-
 /** @param owns gets whether this process hands the text to others from now on. @param listeners each is called when the text may be another. */
 export function createGnomeClipboard(
   session: GnomeSession,
   owns: (owned: boolean) => void,
   listeners: ReadonlySet<() => void>,
-): GnomeClipboard {
+): SessionClipboard {
   /** The forms that another program offers; none where the clipboard is empty. */
   let forms: readonly string[] = [];
   /** The text that this process has set. */

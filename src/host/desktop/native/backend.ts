@@ -7,7 +7,7 @@ import type { Window } from "node-screenshots";
 import { messageOf, noScreen, unavailable } from "../../../lib/errors";
 import { orElse } from "../../../lib/or-else";
 import type { Backend, DesktopWindow, Direction, Place, Stroke, Target, WindowRequest } from "../backend";
-import { assertOn, type Point, type Region } from "../geometry";
+import { around, assertOn, type Point, type Region } from "../geometry";
 import { robotKeyOf } from "../keys";
 import type { Devices } from "../screen/child/input";
 import { capture, placeOf, type Screens } from "./screen";
@@ -41,7 +41,7 @@ export async function createNativeBackend(platform: Platform): Promise<Backend> 
     loaded("node-screenshots", async () => (await import("node-screenshots")).default),
   ]);
   const monitors = () => placesOf(screens);
-  const desktop = () => boundsOf(monitors());
+  const desktop = () => around(monitors());
   const go = (target: Target) => movePointer(robot, desktop(), target);
   const backend = {
     session: async () => ({
@@ -147,15 +147,6 @@ function placesOf(screens: Screens): Region[] {
   const places = screens.Monitor.all().map(placeOf);
   if (places.length === 0) throw noScreen("no display: the system knows of no monitor");
   return places;
-}
-
-function boundsOf(places: readonly Region[]): Region {
-  return {
-    x1: Math.min(...places.map(({ x1 }) => x1)),
-    y1: Math.min(...places.map(({ y1 }) => y1)),
-    x2: Math.max(...places.map(({ x2 }) => x2)),
-    y2: Math.max(...places.map(({ y2 }) => y2)),
-  };
 }
 
 /** macOS silently drops synthetic input until a person has allowed it; elsewhere robotjs returns null. */

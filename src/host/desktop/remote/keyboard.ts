@@ -3,28 +3,22 @@
  */
 import { unavailable } from "../../../lib/errors";
 import { once } from "../../../lib/once";
-import type { Backend } from "../backend";
 import { keysymOf } from "../keys";
 import { isCharacter } from "../keysyms";
 import type { WaylandConnection } from "../wayland/connection";
+import type { Keyboard } from "../wayland/keyboard";
 import type { Seat } from "../wayland/seat";
 import { followLayout, type Layout, type LookedUp } from "./layout";
 import { oncePerSession, type RemoteSession } from "./session";
 
 const [TAB, ENTER] = [0xff09, 0xff0d];
 
-/** The keyboard. */
-export type RemoteKeyboard = Pick<Backend, "strike" | "type" | "keys"> & {
-  /** Releases all keys that are down. */
-  lift(): Promise<void>;
-};
-
 export function createRemoteKeyboard(
   session: RemoteSession,
   connection: WaylandConnection,
   seat: () => Promise<Seat>,
   lookedUp: LookedUp,
-): RemoteKeyboard {
+): Keyboard {
   /** What is down, in the order in which it was pressed. */
   const held = new Set<number>();
   session.endListeners.add(() => held.clear());

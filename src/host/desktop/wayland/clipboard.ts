@@ -27,8 +27,8 @@ interface Offer {
   readonly forms: string[];
 }
 
-/** The clipboard. */
-interface WaylandClipboard extends Pick<Backend, "clipboard" | "setClipboard"> {
+/** The clipboard of a session. */
+export interface SessionClipboard extends Pick<Backend, "clipboard" | "setClipboard"> {
   /** Follows it for `listeners`, where the compositor lets a program do so. */
   follow(): void;
 }
@@ -39,7 +39,7 @@ export function createClipboard(
   seat: () => Promise<Seat>,
   owns: (owned: boolean) => void,
   listeners: ReadonlySet<() => void>,
-): WaylandClipboard {
+): SessionClipboard {
   let offer: Offer | undefined;
   /** The text that this process has set. */
   let own: string | undefined;

@@ -24,7 +24,8 @@ const key = (on: Device, code: number, isDown: boolean) => on.ask("key", eventTi
 
 type Device = WaylandObject<"zwp_virtual_keyboard_v1">;
 
-type Keyboard = Pick<Backend, "strike" | "type" | "keys"> & {
+/** A keyboard of a backend. */
+export type Keyboard = Pick<Backend, "strike" | "type" | "keys"> & {
   /** Releases all keys that are down. */
   lift(): Promise<void>;
 };

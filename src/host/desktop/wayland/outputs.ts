@@ -1,7 +1,7 @@
 /**
  * The monitors of a Wayland compositor: where each is, in the units of the pointer, and how its pixels lie.
  */
-import type { Region } from "../geometry";
+import { around, type Region } from "../geometry";
 import type { WaylandConnection } from "./connection";
 import type { WaylandObject } from "./objects";
 
@@ -103,12 +103,4 @@ function outputOf(state: State): Output[] {
 }
 
 /** What all of them cover together. */
-export function boundsOf(outputs: readonly Output[]): Region {
-  const regions = outputs.map(({ region }) => region);
-  return {
-    x1: Math.min(...regions.map(({ x1 }) => x1)),
-    y1: Math.min(...regions.map(({ y1 }) => y1)),
-    x2: Math.max(...regions.map(({ x2 }) => x2)),
-    y2: Math.max(...regions.map(({ y2 }) => y2)),
-  };
-}
+export const boundsOf = (outputs: readonly Output[]): Region => around(outputs.map(({ region }) => region));

@@ -7,6 +7,7 @@ import * as v from "valibot";
 import { deadline } from "../../../lib/deadline";
 import { timedOut, unavailable } from "../../../lib/errors";
 import { jsonIn } from "../../../lib/json-in";
+import { orElse } from "../../../lib/or-else";
 
 const MAGIC = "i3-ipc";
 /** The magic, the length of the content, and the type. */
@@ -74,14 +75,10 @@ export function openSway(pid: number, env: NodeJS.ProcessEnv): Sway | undefined 
 
 /** `sway-ipc.UID.PID.sock`: the one of another sway would name other windows. */
 function socketIn(folder: string, pid: number): string[] {
-  try {
-    const found = readdirSync(folder).filter(
-      (name) => /^sway-ipc\.\d+\.(\d+)\.sock$/.exec(name)?.[1] === `${pid}`,
-    );
-    return found.map((name) => join(folder, name));
-  } catch {
-    return [];
-  }
+  const found = orElse(() => readdirSync(folder), []).filter(
+    (name) => /^sway-ipc\.\d+\.(\d+)\.sock$/.exec(name)?.[1] === `${pid}`,
+  );
+  return found.map((name) => join(folder, name));
 }
 
 function windowsIn(node: SwayNode, workspace: SwayNode | undefined): SwayWindow[] {

@@ -3,12 +3,12 @@
  */
 import { type Caller, requesterOf } from "../../../core/caller";
 import { sleep } from "../../../lib/deadline";
-import { cancelled } from "../../../lib/errors";
 import { orElse } from "../../../lib/or-else";
 import { failing, named } from "../../../wire/webdriver/errors";
 import type { DesktopWindow } from "../backend";
 import type { Desktop } from "../desktop";
 import type { Branch, Element } from "../elements/calls";
+import { gone } from "../elements/elements";
 import { type Locator, parseLocator, printLocator } from "../elements/locator";
 import { knownRole } from "../elements/roles";
 import { inOrder, queryBranch } from "./query";
@@ -200,7 +200,3 @@ const described = (using: Strategy, value: string) =>
   using === "-svc locator"
     ? printLocator(parseLocator(value))
     : `element for ${using} ${JSON.stringify(value.slice(0, 500))}`;
-
-const gone = (): never => {
-  throw cancelled("cancelled while looking for an element");
-};
