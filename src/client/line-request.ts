@@ -168,17 +168,7 @@ export async function openRequest(
   return {
     status,
     type: type.trim().toLowerCase(),
-    async *pieces(silentMs: number): AsyncGenerator<Uint8Array> {
-      try {
-        for (;;) {
-          const piece = await within(deadlineIn(silentMs), signal, () => true, coming.next());
-          if (!piece) return;
-          yield piece;
-        }
-      } finally {
-        line.close();
-      }
-    },
+    pieces: (silentMs: number) => piecesOf(coming.next, silentMs, signal, () => line.close()),
     /** @throws a {@link RemoteError} where it is larger than `maxBytes`. */
     async whole(maxBytes: number): Promise<Answer> {
       const refused = Promise.withResolvers<never>();
@@ -190,6 +180,30 @@ export async function openRequest(
       return within(until, signal, () => true, Promise.race([read(), refused.promise]));
     },
   };
+}
+
+/**
+ * The pieces of an answer, as they come.
+ *
+ * @param next gives one; undefined after the last. @param silentMs how long none may come, in milliseconds. @param end is called when nobody
+ *   reads on.
+ * @throws a {@link RemoteError}.
+ */
+export async function* piecesOf(
+  next: () => Promise<Uint8Array | undefined>,
+  silentMs: number,
+  signal: AbortSignal | undefined,
+  end: () => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for (;;) {
+      const piece = await within(deadlineIn(silentMs), signal, () => true, next());
+      if (!piece) return;
+      yield piece;
+    }
+  } finally {
+    end();
+  }
 }
 
 /** Pieces that come faster than they are taken: the line waits while they are many. */

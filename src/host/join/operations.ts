@@ -63,6 +63,10 @@ export const join = operation({
   },
 });
 
+function requireMembership({ configDir }: Pick<HostUses, "configDir">): void {
+  if (!readMembership(configFiles(configDir).desk)) throw notFound("this host has joined no desk");
+}
+
 export const leave = operation({
   name: "join.leave",
   subcommand: "leave",
@@ -78,9 +82,7 @@ export const leave = operation({
     /** Why the desk was not notified; null when it was. */
     problem: v.nullable(v.string()),
   }),
-  requires({ configDir }: Pick<HostUses, "configDir">) {
-    if (!readMembership(configFiles(configDir).desk)) throw notFound("this host has joined no desk");
-  },
+  requires: requireMembership,
   async run(service: HostUses) {
     const { leaveDesk } = await import("./enter");
     return leaveDesk(service);
@@ -128,9 +130,7 @@ export const setDesk = operation({
     ),
   }),
   output: v.object({ desk: v.string(), allows: v.array(v.string()) }),
-  requires({ configDir }: Pick<HostUses, "configDir">) {
-    if (!readMembership(configFiles(configDir).desk)) throw notFound("this host has joined no desk");
-  },
+  requires: requireMembership,
   async run(service: Pick<HostUses, "configDir" | "deskTokens" | "inJoinTurn">, { allow }) {
     const { limitDesk } = await import("./enter");
     return limitDesk(service, allow);
@@ -156,15 +156,14 @@ const forget = operation({
   },
 });
 
+const BY_DESK = { cli: "the server of the desk sends it", script: "the desk signs it" };
+
 const deskPins = operation({
   ...deskPinsEndpoint,
   summary: "Keep the pins of the desk's TLS key, which it has signed: this host follows it to another key",
   scope: "any",
   changes: "announces",
-  leftOut: {
-    cli: "the server of the desk sends it",
-    script: "the desk signs it",
-  },
+  leftOut: BY_DESK,
   async run(service: Pick<HostUses, "configDir" | "inJoinTurn">, pins, caller) {
     const { takeDeskPins } = await import("./take-pins");
     return { changed: await takeDeskPins(service, pins, caller) };
@@ -177,10 +176,7 @@ const deskGeneration = operation({
     "Keep which generation of the desk is the desk, which it has signed: jobs of an earlier one are refused from then on",
   scope: "any",
   changes: "announces",
-  leftOut: {
-    cli: "the server of the desk sends it",
-    script: "the desk signs it",
-  },
+  leftOut: BY_DESK,
   async run(service: Pick<HostUses, "configDir" | "inJoinTurn">, office, caller) {
     const { takeGeneration } = await import("./take-generation");
     return takeGeneration(service, office, caller);

@@ -6,7 +6,6 @@ import { type Answer, askAgain } from "../../client/again";
 import {
   type Carrier,
   type Deadline,
-  deadlineIn,
   type Limits,
   MAX_REFUSAL_BYTES,
   RemoteError,
@@ -14,7 +13,7 @@ import {
   type Response,
   type ResponseStream,
 } from "../../client/carrier";
-import { within } from "../../client/line-request";
+import { piecesOf, within } from "../../client/line-request";
 import { outgoingTraceparent } from "../../core/trace-context";
 import {
   AnswerReader,
@@ -24,7 +23,6 @@ import {
   HostRequest,
   type LinkRequest,
 } from "./host-request";
-import type { LinkCall } from "./link-call";
 
 /** Hosts that can be asked by their id. */
 export interface HostRequests {
@@ -97,7 +95,7 @@ export function createHostRequests(
     signal?.addEventListener("abort", end);
     try {
       const { status, type } = await within(deadline, signal, () => true, call.head);
-      const opened = { status, type, pieces: piecesOf(call, silentMs, signal, end) };
+      const opened = { status, type, pieces: piecesOf(() => call.next(), silentMs, signal, end) };
       if (status === 200) return { ...opened, body: new Uint8Array() };
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
       new AnswerReader(call, MAX_REFUSAL_BYTES, { done: resolve, failed: reject }).begin();
@@ -157,17 +155,5 @@ export class HostCarrier implements Carrier, Asker {
   [Symbol.dispose](): void {
     this.isClosed = true;
     this.call?.[Symbol.dispose]();
-  }
-}
-
-async function* piecesOf(call: LinkCall, silentMs: number, signal: AbortSignal | undefined, end: () => void) {
-  try {
-    for (;;) {
-      const piece = await within(deadlineIn(silentMs), signal, () => true, call.next());
-      if (!piece) return;
-      yield piece;
-    }
-  } finally {
-    end();
   }
 }

@@ -23,16 +23,21 @@ interface RotateUses extends Uses {
   requireDeskAt(host: Host): Promise<void>;
 }
 
-const label = HOST_LABEL;
-
-export const addHost = operation({
-  name: "admin.add_host",
-  subcommand: "admin add",
-  summary: "Add a host to the address book",
+/** What the operations share that change the address book. */
+export const CHANGES_BOOK = {
   answeredBy: "owner",
   serverInRuns: true,
   scope: "admin",
   changes: true,
+} as const;
+
+const label = HOST_LABEL;
+
+export const addHost = operation({
+  ...CHANGES_BOOK,
+  name: "admin.add_host",
+  subcommand: "admin add",
+  summary: "Add a host to the address book",
   command: "AC_admin_add_host",
   http: { method: "POST", path: "/admin/hosts/add" },
   example: { label: "lab-01", base_url: "https://10.0.0.5:9939", token: "its-token", trust_first: true },
@@ -56,13 +61,10 @@ export const addHost = operation({
 });
 
 export const setHost = operation({
+  ...CHANGES_BOOK,
   name: "admin.set_host",
   subcommand: "admin set",
   summary: "Change a host of the address book; what is not given stays",
-  answeredBy: "owner",
-  serverInRuns: true,
-  scope: "admin",
-  changes: true,
   command: "AC_admin_set_host",
   http: { method: "POST", path: "/admin/hosts/set" },
   example: { label: "lab-01", token: "its-new-token" },
@@ -113,13 +115,10 @@ export const setHost = operation({
 });
 
 export const rotateHost = operation({
+  ...CHANGES_BOOK,
   name: "admin.rotate_host",
   subcommand: "admin rotate",
   summary: "Let a host replace the token that the address book has, and store the new one",
-  answeredBy: "owner",
-  serverInRuns: true,
-  scope: "admin",
-  changes: true,
   command: "AC_admin_rotate_host",
   http: { method: "POST", path: "/admin/hosts/rotate" },
   example: { label: "lab-01", overlap_s: 3600 },
@@ -139,13 +138,10 @@ export const rotateHost = operation({
 });
 
 const tagHost = operation({
+  ...CHANGES_BOOK,
   name: "admin.tag_host",
   summary: "Replace the tags of a host",
   leftOut: { cli: "`svc admin tag` changes the tags of one host or several" },
-  answeredBy: "owner",
-  serverInRuns: true,
-  scope: "admin",
-  changes: true,
   command: "AC_admin_tag_host",
   http: { method: "POST", path: "/admin/hosts/tag" },
   example: { label: "lab-01", tags: ["lab", "floor-2"] },

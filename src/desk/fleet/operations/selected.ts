@@ -11,6 +11,7 @@ import type { AddressBook } from "../address-book";
 import { HOST_FIELDS, type Host } from "../host";
 import { LISTED_HOST, toListed } from "../listed";
 import { SELECTION, WHICH } from "./broadcast-input";
+import { CHANGES_BOOK } from "./hosts";
 
 interface Uses {
   addressBook(): Promise<
@@ -36,13 +37,10 @@ const SLOTS = 16;
 const tags = (description: string) => field(v.optional(TAGS), description);
 
 export const changeTags = operation({
+  ...CHANGES_BOOK,
   name: "admin.change_tags",
   subcommand: "admin tag",
   summary: "Change the tags of hosts of the address book: all of the hosts, or none",
-  answeredBy: "owner",
-  serverInRuns: true,
-  scope: "admin",
-  changes: true,
   command: "AC_admin_change_tags",
   http: { method: "POST", path: "/admin/hosts/tags" },
   example: { on: "tag:floor-8", add: ["floor-9"], remove: ["floor-8"] },
@@ -91,14 +89,11 @@ type EndedToken = {
 };
 
 export const removeHost = operation({
+  ...CHANGES_BOOK,
   name: "admin.remove_host",
   subcommand: "admin remove",
   summary:
     "Remove hosts from the address book; one that has joined ends the token that it made for this desk",
-  answeredBy: "owner",
-  serverInRuns: true,
-  scope: "admin",
-  changes: true,
   command: "AC_admin_remove_host",
   http: { method: "POST", path: "/admin/hosts/remove" },
   example: { label: "lab-01" },
@@ -164,13 +159,10 @@ async function endToken(
 }
 
 export const renameHost = operation({
+  ...CHANGES_BOOK,
   name: "admin.rename_host",
   subcommand: "admin rename",
   summary: "Give a host of the address book another label; its token, pin, tags and plans stay",
-  answeredBy: "owner",
-  serverInRuns: true,
-  scope: "admin",
-  changes: true,
   command: "AC_admin_rename_host",
   http: { method: "POST", path: "/admin/hosts/rename" },
   example: { label: "lab-01", to: "berlin-01" },

@@ -15,8 +15,6 @@ import { CHANGE, decided, ID, ONE_PLAN, type Uses } from "./one-plan";
 export const pausePlan = operation({
   ...CHANGE,
   name: "plan.pause",
-  onHosts: true,
-  serverInRuns: true,
   summary: "Begin at no further host of a plan until it is resumed",
   command: "AC_plan_pause",
   http: { method: "POST", path: "/plans/{id}/pause" },
@@ -34,8 +32,6 @@ export const pausePlan = operation({
 export const cancelPlan = operation({
   ...CHANGE,
   name: "plan.cancel",
-  onHosts: true,
-  serverInRuns: true,
   summary: "Cancel a plan: nothing more begins, and hosts are asked to end what runs",
   command: "AC_plan_cancel",
   http: { method: "POST", path: "/plans/{id}/cancel" },
@@ -52,8 +48,6 @@ export const cancelPlan = operation({
 export const removePlan = operation({
   ...CHANGE,
   name: "plan.remove",
-  onHosts: true,
-  serverInRuns: true,
   summary: "Forget a plan that is over, or was never applied; its runs stay in the history of their hosts",
   command: "AC_plan_remove",
   http: { method: "POST", path: "/plans/{id}/remove" },

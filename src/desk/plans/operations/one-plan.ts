@@ -33,6 +33,8 @@ export const EXAMPLE = { id: "7d3f0c52" };
 
 /** What the operations share that change a plan. */
 export const CHANGE = {
+  onHosts: true,
+  serverInRuns: true,
   scope: "operate",
   changes: "announces",
   answeredBy: "owner",

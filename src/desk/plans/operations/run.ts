@@ -145,9 +145,7 @@ export const applyPlan = operation({
 export const resumePlan = operation({
   ...CHANGE,
   name: "plan.resume",
-  onHosts: true,
   answeredBy: "server or here",
-  serverInRuns: true,
   summary: "Go on with a plan that is paused; the failures so far do not count any more",
   command: "AC_plan_resume",
   http: { method: "POST", path: "/plans/{id}/resume" },
@@ -163,9 +161,7 @@ export const resumePlan = operation({
 export const retryPlan = operation({
   ...CHANGE,
   name: "plan.retry",
-  onHosts: true,
   answeredBy: "server or here",
-  serverInRuns: true,
   summary: "Run a plan again on the hosts where it ended in one of these states",
   command: "AC_plan_retry",
   http: { method: "POST", path: "/plans/{id}/retry" },
