@@ -2,6 +2,7 @@
  * Sends the events of a process that is no server, such as `svc execute`, to the server on the same `{config_dir}`, which
  * publishes them.
  */
+import { createQueue } from "../lib/queue";
 import type { Bus } from "./bus";
 
 /** An event as it is handed over: its type, and its data with `at`. */
@@ -26,7 +27,7 @@ export interface HandOver {
 /** @param send sends events to the server. Never throws. */
 export function createHandOver(bus: Bus, send: (events: readonly HandedOver[]) => Promise<void>): HandOver {
   let sent = bus.newest;
-  let sending = Promise.resolve();
+  const inTurn = createQueue();
   let timer: NodeJS.Timeout | undefined;
 
   /** The events that are not sent yet. Of many steps and changes, only the newest of each type: it has the present state. */
@@ -47,10 +48,7 @@ export function createHandOver(bus: Bus, send: (events: readonly HandedOver[]) =
     timer = undefined;
     for (const batch of inBatches(waiting())) await send(batch);
   };
-  const flush = (): Promise<void> => {
-    sending = sending.then(sendAll);
-    return sending;
-  };
+  const flush = (): Promise<void> => inTurn(sendAll);
   const unlisten = bus.listen(() => {
     timer ??= setTimeout(() => void flush(), SOON_MS);
   });

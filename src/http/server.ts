@@ -8,6 +8,7 @@ import { conflict, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { isLoopback } from "../lib/loopback";
 import { configFiles } from "../lib/paths";
+import { createQueue } from "../lib/queue";
 import { removeRunFile, writeRunFile } from "../lib/running-server";
 import { spkiPin } from "../lib/spki";
 import type { TokenSource } from "../trust/owner-token";
@@ -273,28 +274,26 @@ function renewTls(
   publish: () => void,
   log: Log,
 ): Renewal {
-  let looked = Promise.resolve();
-  const look = () => {
-    looked = looked.then(async () => {
-      if (!tls || !(await tls.look())) return;
-      try {
-        await listener.exchange(tls.settings());
-        openAnswers.exchanged();
-        names.renew();
-        publish();
-        log.info(`a new certificate is in use, ${pinOf(tls)}`);
-      } catch (error) {
-        log.error(`the old certificate stays in use: ${messageOf(error)}`);
-      }
-    });
-    return looked;
+  const inTurn = createQueue();
+  const lookNow = async () => {
+    if (!tls || !(await tls.look())) return;
+    try {
+      await listener.exchange(tls.settings());
+      openAnswers.exchanged();
+      names.renew();
+      publish();
+      log.info(`a new certificate is in use, ${pinOf(tls)}`);
+    } catch (error) {
+      log.error(`the old certificate stays in use: ${messageOf(error)}`);
+    }
   };
+  const look = () => inTurn(lookNow);
   const timer = tls ? setInterval(look, LOOK_MS).unref() : undefined;
   return {
     look,
     stop() {
       clearInterval(timer);
-      return looked;
+      return inTurn(() => {});
     },
   };
 }

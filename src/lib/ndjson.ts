@@ -1,6 +1,7 @@
 /**
  * Answers that grow while the work goes on: one line of JSON for each value (https://github.com/ndjson/ndjson-spec).
  */
+import { createQueue } from "./queue";
 
 export const LINES_CONTENT_TYPE = "application/x-ndjson";
 
@@ -25,16 +26,12 @@ export async function streamLines(
   const writer = writable.getWriter();
   writer.closed.catch(() => gone.abort());
   const write = (line: string) => writer.write(line).catch(() => {});
-  let last = Promise.resolve();
-  const send = (value: unknown) => {
-    last = last.then(() => write(`${JSON.stringify(value)}\n`));
-    return last;
-  };
+  const inTurn = createQueue();
+  const send = (value: unknown) => inTurn(() => write(`${JSON.stringify(value)}\n`));
   const { begun, ended } = work(send, gone.signal);
   const keepAlive = setInterval(write, KEEP_ALIVE_MS, "\n");
   ended
-    .then(() => last)
-    .then(() => writer.close())
+    .then(() => inTurn(() => writer.close()))
     .catch((error) => writer.abort(error))
     .catch(() => {})
     .finally(() => clearInterval(keepAlive));

@@ -2,8 +2,6 @@
  * The links of this process: as a hub, to hosts that have joined; as a host, to the desk that it has joined.
  */
 import type { Publish } from "../core/events";
-import type { AddressBook } from "../desk/fleet/address-book";
-import type { Host } from "../desk/fleet/host";
 import type { HostAddress, Presence } from "../desk/fleet/presence";
 import type { NatsHostState } from "../desk/nats/operations/fleet";
 import type { KeptLink } from "../host/link/dial";
@@ -12,14 +10,13 @@ import { messageOf, unavailable } from "../lib/errors";
 import { fileStamp } from "../lib/files";
 import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
+import { createQueue } from "../lib/queue";
 import { version } from "../version";
 import type { Membership } from "../wire/join/membership";
 import type { HostLink } from "../wire/link/links";
 import type { NatsCarrier } from "../wire/nats/carrier";
+import { createHostIndex } from "./host-index";
 import type { Service } from "./interface";
-
-/** How old the index of the address book may be, in milliseconds. */
-const AGE_MS = 1_000;
 
 /** How long a host that has seen the former key may take to prove who it is, in milliseconds. */
 const FORMER_MS = 60_000;
@@ -31,7 +28,7 @@ export async function openHub(service: Service, publish: Publish, presence: Pres
     service.addressBook(),
     service.rest(),
   ]);
-  const members = membersOf(book);
+  const members = createHostIndex(book, ({ member }) => member?.host_id, book.memberWith);
   let pin: string | undefined;
   let former: { readonly pin: string; readonly until: number } | undefined;
   const pins = () => {
@@ -65,47 +62,6 @@ export async function openHub(service: Service, publish: Publish, presence: Pres
     up: (hostId, label) => noticed(hostId, label, (host) => presence.linked(host)),
     down: (hostId, label, error) => noticed(hostId, label, (host) => presence.gone(host, error)),
   });
-}
-
-/** The hosts that have joined. While the address book cannot be read, they are those of before. */
-function membersOf({ hosts, memberWith }: Pick<AddressBook, "hosts" | "memberWith">) {
-  let listed: readonly Host[] | undefined;
-  let byId: ReadonlyMap<string, Host> = new Map();
-  let isReadable = false;
-  let readAt = Number.NEGATIVE_INFINITY;
-  const read = () => {
-    readAt = performance.now();
-    try {
-      const now = hosts();
-      isReadable = true;
-      if (now === listed) return;
-      listed = now;
-      byId = new Map(now.flatMap((host) => (host.member ? [[host.member.host_id, host] as const] : [])));
-    } catch {
-      isReadable = false;
-    }
-  };
-  const readAgain = () => {
-    if (performance.now() - readAt > AGE_MS) read();
-  };
-  return {
-    /** The one with that id. One that has just joined is there at once. */
-    find(hostId: string): Host | undefined {
-      readAgain();
-      const known = byId.get(hostId);
-      if (known || !isReadable) return known;
-      try {
-        return memberWith(hostId);
-      } catch {
-        isReadable = false;
-        return undefined;
-      }
-    },
-    areKnown(): boolean {
-      readAgain();
-      return isReadable;
-    },
-  };
 }
 
 /** How often the token of a desk that is linked is looked at, in milliseconds. */
@@ -291,7 +247,7 @@ export function createHostLink(
     return startHostOverNats(configDir, carrier, parts);
   };
   let hasStopped = false;
-  let turn: Promise<unknown> = Promise.resolve();
+  const inTurn = createQueue();
   const settle = async () => {
     const now = await joined.read();
     const nonce = hasStopped ? undefined : now.membership?.nonce;
@@ -302,11 +258,7 @@ export function createHostLink(
     ]);
     for (const one of both) if (one.status === "rejected") throw one.reason;
   };
-  const look = () => {
-    const now = turn.then(settle);
-    turn = now.catch(() => {});
-    return now;
-  };
+  const look = () => inTurn(settle);
   return {
     look,
     async state() {

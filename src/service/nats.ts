@@ -15,12 +15,14 @@ import { Failure, messageOf, unavailable } from "../lib/errors";
 import { fileStamp } from "../lib/files";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
+import { createQueue } from "../lib/queue";
 import { printable } from "../lib/sanitize";
 import { version } from "../version";
 import type { Membership } from "../wire/join/membership";
 import type { NatsCarrier } from "../wire/nats/carrier";
 import type { ServerPart, ServerParts } from "../wire/nats/desk-part";
 import { FIRST, natsPlaceOf } from "../wire/nats/region";
+import { createHostIndex } from "./host-index";
 
 /** What the desk's connections to its NATS servers need of the service. */
 export interface NatsDeskUses {
@@ -63,7 +65,7 @@ export function createDeskOverNats(
   const kept = new Map<string, string>();
   let stamp: string | undefined;
   let follows = false;
-  let turn: Promise<unknown> = Promise.resolve();
+  const inTurn = createQueue();
   const announced = readForAll(ownPlans);
 
   /** Stops those that were made of something else than `wanted`. */
@@ -99,7 +101,8 @@ export function createDeskOverNats(
       JSON.stringify([follows, key.publicKey, part instanceof Failure ? part.message : part]);
     const wanted = new Map(Array.from(parts, ([region, part]) => [region, madeOf(part)]));
     await stopOthers(wanted);
-    const find = hostsByKey(await addressBook());
+    const book = await addressBook();
+    const { find } = createHostIndex(book, ({ member }) => member?.nats_key, book.withNatsKey);
     const seen = follows ? await presence() : undefined;
     for (const [region, part] of parts) {
       if (made.has(region)) continue;
@@ -117,11 +120,7 @@ export function createDeskOverNats(
     }
   };
   /** One look after the other. */
-  const now = (): Promise<void> => {
-    const next = turn.then(make);
-    turn = next.catch(() => {});
-    return next;
-  };
+  const now = (): Promise<void> => inTurn(make);
   const deskAt = async (region: string): Promise<NatsDesk | undefined> => {
     try {
       await now();
@@ -175,7 +174,7 @@ function userAt(part: ServerPart | Failure) {
   return { id, name, login: { server, seed, jwt, name: "svc desk" } };
 }
 
-/** How old the index of the address book may be, and what is announced of plans that have not changed; in milliseconds. */
+/** How old what is announced of plans that have not changed may be, in milliseconds. */
 const AGE_MS = 1_000;
 
 /** Reads for the servers, which ask at about the same time, once; each signs it for itself, as this desk is somebody else there. */
@@ -194,35 +193,6 @@ function readForAll<T>(read: () => Promise<T>) {
 }
 
 type FindHost = (key: string) => Host | undefined;
-
-function hostsByKey(book: Pick<AddressBook, "hosts" | "withNatsKey">): FindHost {
-  let listed: readonly Host[] = [];
-  let byKey = new Map<string, Host>();
-  let readAt = Number.NEGATIVE_INFINITY;
-  const read = () => {
-    readAt = performance.now();
-    try {
-      const now = book.hosts();
-      if (now !== listed) {
-        listed = now;
-        byKey = new Map(now.flatMap((host) => (host.member?.nats_key ? [[host.member.nats_key, host]] : [])));
-      }
-    } catch {
-      // While the file is broken, the hosts are those of before.
-    }
-  };
-  return (key) => {
-    if (performance.now() - readAt > AGE_MS) read();
-    const known = byKey.get(key);
-    if (known) return known;
-    try {
-      // One that has just joined is there at once.
-      return book.withNatsKey(key);
-    } catch {
-      return undefined;
-    }
-  };
-}
 
 /** The hosts that a server may speak of: of those that are reached over NATS, the ones at it. */
 function foundAt(region: string, find: FindHost): FindHost {

@@ -9,6 +9,7 @@ import { confineLightly } from "../../lib/confine";
 import { resolvesWithin } from "../../lib/deadline";
 import { noScreen } from "../../lib/errors";
 import { lowerPriority } from "../../lib/priority";
+import { createQueue } from "../../lib/queue";
 import type { Backend, BackendEvents, DesktopCalls, DesktopEvents, Frame, Yes } from "./backend";
 import { type Region, sizeOf } from "./geometry";
 import { createLook } from "./images/look";
@@ -78,13 +79,14 @@ export default async function desktopChild(): Promise<void> {
     // The X library reads the environment of the process.
     if (!backend && process.platform === "linux") Object.assign(process.env, await desktopVariables(given));
   };
-  /** The beginning of the last call about viewers. */
-  let begun: Promise<unknown> = Promise.resolve();
   /** Calls about viewers begin in the order in which they came: the end of a recording comes after its beginning. */
+  const inTurn = createQueue();
   const performInTurn = async (method: string, args: readonly unknown[]) => {
-    const beginning = begun.then(setVariables).then(openViewers);
-    begun = beginning.catch(() => {});
-    return invoke(await beginning, method, args);
+    const calls = await inTurn(async () => {
+      await setVariables();
+      return openViewers();
+    });
+    return invoke(calls, method, args);
   };
   const perform = async (method: string, args: readonly unknown[]) => {
     if (VIEWER_CALLS.has(method)) return performInTurn(method, args);

@@ -3,6 +3,7 @@
  * org.gnome.Mutter.ScreenCast on the session bus). Nobody is asked.
  */
 import { messageOf, unavailable } from "../../../lib/errors";
+import { createQueue } from "../../../lib/queue";
 import type { Method, SessionBus } from "../remote/dbus";
 import type { BusMessage, Received, Sent } from "../remote/dbus-wire";
 import type { OpenRemote, RemoteSession, Stream } from "../remote/session";
@@ -123,7 +124,7 @@ export async function createGnomeSession(
       return { ...made, castProblem: messageOf(error) };
     }
   };
-  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = createQueue();
   /** A session with pictures in place of one without, which stays where there are still none: keys and the clipboard hang on it. */
   const withPictures = async (outputs: readonly Output[]) => {
     if (performance.now() < again) return undefined;
@@ -149,11 +150,7 @@ export async function createGnomeSession(
   };
   return {
     who: "GNOME",
-    use(forPictures = false) {
-      const using = last.then(() => use(forPictures));
-      last = using.catch(() => {});
-      return using;
-    },
+    use: (forPictures = false) => inTurn(() => use(forPictures)),
     signalListeners,
     endListeners,
     async close() {

@@ -5,6 +5,7 @@
  * a free keycode first (`keycode-remap.ts`).
  */
 import { unavailable } from "../../../lib/errors";
+import { createQueue } from "../../../lib/queue";
 import type { Backend } from "../backend";
 import { keysymOf, keysymOfCharacter } from "../keys";
 import type { KeyStroke } from "../screen/child/watch";
@@ -76,7 +77,7 @@ export function createKeyboard(connection: XConnection): Keyboard {
     release,
     settled,
   });
-  const inTurn = oneAtATime();
+  const inTurn = createQueue();
 
   const keyboard: Pick<Backend, "strike" | "type"> = {
     async strike(names, stroke) {
@@ -122,15 +123,5 @@ export function createKeyboard(connection: XConnection): Keyboard {
         }
         await remap.restore();
       }),
-  };
-}
-
-/** @returns a function that acts once what it was given before has been done, or has failed. */
-function oneAtATime() {
-  let last: Promise<unknown> = Promise.resolve();
-  return <T>(act: () => Promise<T>): Promise<T> => {
-    const acted = last.then(act);
-    last = acted.catch(() => {});
-    return acted;
   };
 }

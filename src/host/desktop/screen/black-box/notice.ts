@@ -6,6 +6,7 @@
  */
 
 import { messageOf } from "../../../../lib/errors";
+import { createQueue } from "../../../../lib/queue";
 import { printable } from "../../../../lib/sanitize";
 import { durationText } from "../../../../lib/units";
 import type { Bus, Ref } from "../../elements/bus";
@@ -38,12 +39,8 @@ export function createNotice({ spanMs, open = openSession }: NoticeParts): Notic
   let id: unknown;
   let saysOn = false;
   let isOn = false;
-  let last: Promise<void> = Promise.resolve();
   /** One after the other: each replaces the one before, whose id it needs. */
-  const inTurn = (work: () => Promise<void>) => {
-    last = last.then(work);
-    return last;
-  };
+  const inTurn = createQueue();
 
   /** @param on of what is told; nothing is where that is over when the desktop is there to show it. */
   const tell = async (on: boolean, title: string, text: string) => {
