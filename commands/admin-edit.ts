@@ -86,13 +86,8 @@ const isRefusal = (error: unknown): boolean => error instanceof Failure && !UNCE
 const UNCERTAIN: readonly FailureCode[] = ["unavailable", "timeout", "cancelled"];
 
 /** Whether the file has that text, or is not there any more. */
-function isAsItWas(path: string, text: string): boolean {
-  try {
-    return readFileSync(path, "utf8") === text;
-  } catch {
-    return true;
-  }
-}
+const isAsItWas = (path: string, text: string): boolean =>
+  orElse(() => readFileSync(path, "utf8") === text, true);
 
 /** `svc admin edit`. */
 export const editVerb = view(editHosts, {

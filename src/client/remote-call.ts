@@ -7,6 +7,7 @@ import { mapParts } from "../core/schema";
 import { literal } from "../core/written";
 import { badInput, Failure, type FailureCode, HTTP_STATUS } from "../lib/errors";
 import { excessIn, MAX_JSON_DEPTH } from "../lib/json-bounds";
+import { orElse } from "../lib/or-else";
 import { printable } from "../lib/sanitize";
 import { deadlineIn, notSvc, RemoteError, type RemoteServer, type Request, type Response } from "./carrier";
 import { carrierTo } from "./connection";
@@ -165,11 +166,7 @@ export class TooManyValues extends RemoteError {
 function parsed(body: Uint8Array): unknown {
   // Half of them may be names.
   if (excessIn(body, 2 * LIMITS.values, LIMITS.depth)) throw new TooManyValues();
-  try {
-    return JSON.parse(UTF_8.decode(body));
-  } catch {
-    return undefined;
-  }
+  return orElse(() => JSON.parse(UTF_8.decode(body)), undefined);
 }
 
 /** The JSON of a response, of the type that `schema` says. @throws a {@link RemoteError} for anything else. */

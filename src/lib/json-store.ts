@@ -13,6 +13,7 @@ import { badInput, conflict } from "./errors";
 import { fileStamp, writeFileAtomic } from "./files";
 import { withLock } from "./lock";
 import type { Log } from "./log";
+import { orElse } from "./or-else";
 import { printable } from "./sanitize";
 import { readTrustFile, unusable } from "./trust-files";
 
@@ -214,11 +215,7 @@ export function parseBy<E>(schema: v.GenericSchema<unknown, E>): (value: unknown
 function contentOf(file: string, absent: unknown): unknown {
   const bytes = readTrustFile(file);
   if (bytes === undefined) return absent;
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
-    return undefined;
-  }
+  return orElse(() => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)), undefined);
 }
 
 /** The list while it is changed. */

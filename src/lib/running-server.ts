@@ -7,6 +7,7 @@ import { conflict, Failure, messageOf, systemCode, unavailable } from "./errors"
 import { readSmallFile, writeFileAtomic } from "./files";
 import { requireKnownFormat } from "./format";
 import { isLocked, type Release, tryLock, withLock } from "./lock";
+import { orElse } from "./or-else";
 import { configFiles } from "./paths";
 
 const RUN_FILE = v.object({
@@ -86,9 +87,5 @@ const serverIn = (runFile: string): RunningServer =>
 export function findRunningServer(configDir: string): RunningServer | null {
   const { runFile, serveLock } = configFiles(configDir);
   if (!existsSync(runFile) || !isLocked(serveLock)) return null;
-  try {
-    return serverIn(runFile);
-  } catch {
-    return null;
-  }
+  return orElse(() => serverIn(runFile), null);
 }

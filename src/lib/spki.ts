@@ -7,6 +7,7 @@
 
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "./is-ip";
+import { orElse } from "./or-else";
 
 /** The pin of the public key of a certificate, DER or PEM. @throws when it is no certificate. */
 export function spkiPin(certificate: Uint8Array | string): string {
@@ -23,11 +24,7 @@ const certificatePin = (certificate: Uint8Array) =>
 /** Whether a certificate, DER, is the one that `pin` asks for, or has its key. What is no certificate does not. */
 export function hasPin(certificate: Uint8Array, pin: string): boolean {
   if (!pin.startsWith("spki:")) return certificatePin(certificate) === pin;
-  try {
-    return spkiPin(certificate) === pin;
-  } catch {
-    return false;
-  }
+  return orElse(() => spkiPin(certificate) === pin, false);
 }
 
 /** What {@link parsePin} accepts, in words. */

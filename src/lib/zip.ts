@@ -9,6 +9,7 @@ import { open } from "node:fs/promises";
 import { crc32, inflateRawSync } from "node:zlib";
 import { ZipPassThrough, Zip as ZipWriter } from "fflate";
 import { badInput, systemCode } from "./errors";
+import { orElse } from "./or-else";
 
 /** Signatures (sections 4.3.7, 4.3.12 and 4.3.16). */
 const LOCAL = 0x0403_4b50;
@@ -131,11 +132,7 @@ function opened(path: string, bad: (why: string) => Error): number {
 function contentOf({ method, size }: Entry, stored: Buffer): Buffer | undefined {
   if (method === STORED) return stored;
   if (method !== DEFLATED) return undefined;
-  try {
-    return inflateRawSync(stored, { maxOutputLength: Math.max(size, 1) });
-  } catch {
-    return undefined;
-  }
+  return orElse(() => inflateRawSync(stored, { maxOutputLength: Math.max(size, 1) }), undefined);
 }
 
 function indexOf(

@@ -7,6 +7,7 @@ import { field, fileContent, secret, TAGS } from "../../core/fields";
 import { expectation } from "../../core/input";
 import type { ParseResult } from "../../lib/json-store";
 import { isLoopback } from "../../lib/loopback";
+import { orElse } from "../../lib/or-else";
 import { PIN_FORM, parsePin } from "../../lib/spki";
 import { natsPlaceOf } from "../../wire/nats/region";
 
@@ -216,11 +217,8 @@ export function serverOf(
 function areCertificates(pem: string): boolean {
   // Loaded on first use: most hosts have no `ca`.
   const { X509Certificate } = process.getBuiltinModule("node:crypto");
-  try {
-    return (pem.match(PEM_CERTIFICATE) ?? []).map((one) => new X509Certificate(one)).length > 0;
-  } catch {
-    return false;
-  }
+  const found = pem.match(PEM_CERTIFICATE) ?? [];
+  return orElse(() => found.map((one) => new X509Certificate(one)).length > 0, false);
 }
 
 /** `text` without a trailing slash; undefined when it is not the address of a host. */

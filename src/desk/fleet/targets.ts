@@ -2,6 +2,7 @@
  * This desk and the hosts of the address book as targets for Prometheus (https://prometheus.io/docs/prometheus/latest/http_sd/), without
  * their tokens.
  */
+import { orElse } from "../../lib/or-else";
 import { type Host, linkedHost } from "./host";
 
 /** What Prometheus scrapes, and the labels that it gives to it. */
@@ -66,10 +67,5 @@ const nameOf = (label: string, id: string) => (/^\.\.?$|[/\\]/.test(label) ? id 
 
 function pathOf(pathname: string): string {
   const path = `${pathname.replace(/\/+$/, "")}/metrics`;
-  if (!path.includes("%")) return path;
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
+  return orElse(() => decodeURIComponent(path), path);
 }

@@ -9,6 +9,7 @@ import * as v from "valibot";
 import { conflict, type Failure, rejected, unavailable } from "../../lib/errors";
 import { isObject } from "../../lib/is-object";
 import { jsonIn } from "../../lib/json-in";
+import { orElse } from "../../lib/or-else";
 import { printable } from "../../lib/sanitize";
 import { isThere, sizeOf, unusable } from "../../lib/trust-files";
 import { signingKey } from "../../trust/identity";
@@ -189,9 +190,5 @@ export const scriptsOfJobs = (text: string | undefined): ReadonlyArray<readonly 
 
 function isPair(key: string, cert: string): boolean {
   const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
-  try {
-    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
-  } catch {
-    return false;
-  }
+  return orElse(() => new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)), false);
 }

@@ -5,7 +5,7 @@
  */
 import * as v from "valibot";
 import { jitter, type Random } from "../../lib/backoff";
-import { jsonIn } from "../../lib/json-in";
+import { valueIn } from "../../lib/value-in";
 import { isSignedBy, type SigningKey } from "../../trust/identity";
 import { NAME } from "../../wire/nats/desk-part";
 import type { Publish } from "../../wire/nats/wire";
@@ -82,13 +82,13 @@ export function createHearing({ id, key, heard }: AnnouncementParts, now = Date.
     take(desk: string, message: Uint8Array): void {
       if (desk === id || message.length > MAX_BYTES) return;
       if (!times.has(desk) && times.size >= MAX_DESKS) return;
-      const signed = v.safeParse(SIGNED, jsonIn(Buffer.from(message).toString()));
-      if (!signed.success) return;
-      const { body, signature } = signed.output;
+      const signed = valueIn(SIGNED, Buffer.from(message).toString());
+      if (!signed) return;
+      const { body, signature } = signed;
       if (!isSignedBy(key.publicKey, textOf(desk, body), signature)) return;
-      const read = v.safeParse(ANNOUNCEMENT, jsonIn(body));
-      if (!read.success) return;
-      const { name, time, plans } = read.output;
+      const read = valueIn(ANNOUNCEMENT, body);
+      if (!read) return;
+      const { name, time, plans } = read;
       if (Math.abs(now() - time) > MAX_SKEW_MS || time <= (times.get(desk) ?? 0)) return;
       times.set(desk, time);
       heard({ desk, name, plans });

@@ -181,13 +181,7 @@ function waitsOf(plans: Plans, plan: Plan, targets: readonly Target[], grant: Gr
 export async function reviewOf(content: string, shown: (list: unknown) => Promise<unknown[]>) {
   const common = content === "" ? undefined : orElse(() => commonContent(content), null);
   const read = common && orElse(() => readContent(common.content), null);
-  const actionsOf = async (list: () => unknown) => {
-    try {
-      return await shown(list());
-    } catch {
-      return null;
-    }
-  };
+  const actionsOf = (list: () => unknown) => Promise.try(() => shown(list())).catch(() => null);
   const files = await Promise.all(
     Object.entries(read?.files ?? {}).map(async ([name, sha256]) => {
       const bytes = read?.bytes.get(name) ?? new Uint8Array();

@@ -5,8 +5,8 @@ import { createReadStream } from "node:fs";
 import { createGunzip, Gunzip } from "node:zlib";
 import * as v from "valibot";
 import { badInput, Failure, systemCode } from "../../lib/errors";
-import { jsonIn } from "../../lib/json-in";
 import { lookThrough } from "../../lib/look";
+import { valueIn } from "../../lib/value-in";
 import { broken, Chain, notedRow, type Verdict, whole } from "./chain";
 import { AUDIT_ROW } from "./row";
 import type { VerifyOptions } from "./verify";
@@ -41,8 +41,8 @@ export async function verifyExport(path: string, { noted, progress }: VerifyOpti
   for await (const line of linesOf(path, progress)) {
     total += 1;
     if (fault) continue;
-    const row = parseLine(line);
-    if (row === null) {
+    const row = valueIn(LINE, line);
+    if (!row) {
       fault = { id: chain.expectedId(), reason: `line ${total} is not a row of an export` };
       continue;
     }
@@ -55,11 +55,6 @@ export async function verifyExport(path: string, { noted, progress }: VerifyOpti
   const [absent] = unseen;
   if (absent) return broken(total, absent.id, "the row that was noted elsewhere is not in this export");
   return whole(total, chain.last);
-}
-
-function parseLine(line: string) {
-  const parsed = v.safeParse(LINE, jsonIn(line));
-  return parsed.success ? parsed.output : null;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** What runs as a process of this host, by what the kernel says. On Linux. */
 import { readFileSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
+import { orElse } from "../../lib/or-else";
 
 /** The name of the program that process `pid` runs; undefined where the system does not say. */
 export function programOf(pid: number): string | undefined {
@@ -9,9 +10,5 @@ export function programOf(pid: number): string | undefined {
   } catch {
     // Of another user.
   }
-  try {
-    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
-  } catch {
-    return undefined;
-  }
+  return orElse(() => readFileSync(`/proc/${pid}/comm`, "utf8").trim(), undefined);
 }

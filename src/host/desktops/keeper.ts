@@ -23,6 +23,7 @@ import { isAlive } from "../../lib/alive";
 import { unavailable } from "../../lib/errors";
 import { isLocked, tryLock } from "../../lib/lock";
 import { look } from "../../lib/look";
+import { orElse } from "../../lib/or-else";
 import { OWN_GROUP } from "../../lib/process-group";
 import { runProgram } from "../../lib/run-program";
 import { spawn } from "../../lib/spawn";
@@ -262,10 +263,4 @@ function removeDisplay(pid: number): void {
   }
 }
 
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
-}
+const namesIn = (folder: string): string[] => orElse(() => readdirSync(folder), []);

@@ -268,13 +268,8 @@ const noGroup = (why: string) => unavailable(`--desktop-memory: this host lets s
 
 const wordsIn = (file: string) => (existsSync(file) ? readFileSync(file, "utf8").trim().split(/\s+/) : []);
 
-function pidsIn(procs: string): number[] {
-  try {
-    return readFileSync(procs, "utf8").split("\n").filter(Boolean).map(Number);
-  } catch {
-    return [];
-  }
-}
+const pidsIn = (procs: string): number[] =>
+  orElse(() => readFileSync(procs, "utf8").split("\n").filter(Boolean).map(Number), []);
 
 function kill(pid: number): void {
   try {

@@ -3,9 +3,9 @@
  *
  * Promises. A request without the seal of the desk that this host has joined does what a poll does, and no more. What a host keeps of all requests together is bounded, whoever sends them; one that nobody waits for any longer ends within some minutes.
  */
-import * as v from "valibot";
-import { jsonIn } from "../../lib/json-in";
+
 import type { Log } from "../../lib/log";
+import { valueIn } from "../../lib/value-in";
 import { FROM_HUB, type FromHub, MAX_BODY_BYTES, parseFrame, parsePiece } from "../../wire/link/frames";
 import { type Answers, createAnswers } from "../../wire/link/serve";
 import { createSealCheck, digestOf, SEAL, type Seal } from "../../wire/nats/seal";
@@ -134,7 +134,7 @@ export function createNatsRequests(parts: ServeParts): NatsRequests {
           continue;
         }
         const parsed = parseFrame(FROM_HUB, frame);
-        if (!parsed) seal ??= sealIn(frame);
+        if (!parsed) seal ??= valueIn(SEAL, frame);
         else if (parsed.t === "ask" && !isAsked) {
           isAsked = true;
           takeAsk(reply, one, { ...parsed, id: 0 }, seal, message.session);
@@ -270,9 +270,4 @@ function withBody(request: Request, body: Uint8Array | undefined): Request {
   headers.set("content-length", String(body.length));
   const { url, method, signal } = request;
   return new Request(url, { method, headers, signal, body: Buffer.from(body) });
-}
-
-function sealIn(frame: string): Seal | undefined {
-  const read = v.safeParse(SEAL, jsonIn(frame));
-  return read.success ? read.output : undefined;
 }

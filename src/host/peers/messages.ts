@@ -12,7 +12,7 @@
  * is that of the whole file.
  */
 import * as v from "valibot";
-import { jsonIn } from "../../lib/json-in";
+import { valueIn } from "../../lib/value-in";
 
 /** The label of the channel. */
 export const FILES_LABEL = "files";
@@ -99,8 +99,5 @@ export type FileEnd = v.InferOutput<typeof FILE_END>;
 export type TransferId = v.InferOutput<typeof transfer_id>;
 
 /** A text message of the channel; undefined for any other text, which a later version may send. */
-export function parseMessage(text: string): FileMessage | undefined {
-  if (text.length > MAX_TEXT) return undefined;
-  const parsed = v.safeParse(MESSAGE, jsonIn(text));
-  return parsed.success ? parsed.output : undefined;
-}
+export const parseMessage = (text: string): FileMessage | undefined =>
+  text.length > MAX_TEXT ? undefined : valueIn(MESSAGE, text);

@@ -10,6 +10,7 @@ import * as v from "valibot";
 import { SHA256 } from "../../core/fields";
 import { rejected, systemCode } from "../../lib/errors";
 import { readSmallFile } from "../../lib/files";
+import { orElse } from "../../lib/or-else";
 import { upgradeFiles } from "../../wire/release/files";
 import {
   MAX_SIGNATURE_BYTES,
@@ -102,12 +103,9 @@ interface FolderHandle extends Disposable {
 
 /** Undefined where it is no folder. */
 function openFolder(path: string): FolderHandle | undefined {
-  let fd: number;
-  try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
-  } catch {
-    return undefined;
-  }
+  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
+  const fd = orElse(() => openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), undefined);
+  if (fd === undefined) return undefined;
   const { uid } = fstatSync(fd);
   return {
     open(name, maxBytes) {

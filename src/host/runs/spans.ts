@@ -10,6 +10,7 @@ import { doubled, jitter } from "../../lib/backoff";
 import { resolvesWithin } from "../../lib/deadline";
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
+import { orElse } from "../../lib/or-else";
 import { printable } from "../../lib/sanitize";
 import { version } from "../../version";
 import type { BeginSpan } from "./executor-parts";
@@ -237,10 +238,6 @@ export const headersIn = (text = ""): Record<string, string> =>
     text.split(",").flatMap((one) => {
       const [, name, value] = /^\s*([\w.!#$%&'*+^`|~-]+)\s*=(.*)$/.exec(one) ?? [];
       if (name === undefined || value === undefined) return [];
-      try {
-        return [[name, decodeURIComponent(value.trim())]];
-      } catch {
-        return [];
-      }
+      return orElse(() => [[name, decodeURIComponent(value.trim())]], []);
     }),
   );

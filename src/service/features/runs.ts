@@ -17,6 +17,7 @@ import type { Job } from "../../host/scheduler/job";
 import type { Scheduler } from "../../host/scheduler/scheduler";
 import type { Traces } from "../../host/trace/traces";
 import { forbidden, messageOf } from "../../lib/errors";
+import { orElse } from "../../lib/or-else";
 import { RUN_ENDED } from "../../wire/receipt/run-record";
 import type { ServiceParts } from "../parts";
 import { createPerform } from "../run-action";
@@ -222,10 +223,5 @@ const looksOf = ({ service }: ServiceParts) => ({
 });
 
 /** What this host is called by its desk; else by itself, also while the file of its membership cannot be read. */
-function labelOf(membership: () => { readonly label: string } | undefined): string {
-  try {
-    return membership()?.label ?? hostname();
-  } catch {
-    return hostname();
-  }
-}
+const labelOf = (membership: () => { readonly label: string } | undefined): string =>
+  orElse(() => membership()?.label, undefined) ?? hostname();

@@ -10,6 +10,7 @@ import { type Grant, holderOf, isAdminHere } from "../../core/rights";
 import { badInput, conflict, type Failure, forbidden } from "../../lib/errors";
 import { createFairMap } from "../../lib/fair-map";
 import type { JsonStore } from "../../lib/json-store";
+import { valueIn } from "../../lib/value-in";
 import { bytesText, CREDENTIAL_ID } from "./bytes";
 import { type Place, placeOf, type Reach } from "./place";
 import { isOf, type Passkey } from "./store";
@@ -182,12 +183,8 @@ const randomText = () => Buffer.from(crypto.getRandomValues(new Uint8Array(16)))
 
 /** @throws `bad_input` for what is no answer. */
 function answerIn(header: string): v.InferOutput<typeof ANSWER> {
-  try {
-    const read = v.safeParse(ANSWER, JSON.parse(Buffer.from(header, "base64url").toString()));
-    if (read.success) return read.output;
-  } catch {
-    // As below.
-  }
+  const answer = valueIn(ANSWER, Buffer.from(header, "base64url").toString());
+  if (answer) return answer;
   throw badInput(`${ANSWER_HEADER}: expected the answer of a passkey, as JSON in base64url`);
 }
 

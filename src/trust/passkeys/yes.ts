@@ -7,6 +7,7 @@
  */
 import * as v from "valibot";
 import { type Failure, rejected } from "../../lib/errors";
+import { valueIn } from "../../lib/value-in";
 import { bytesText, CREDENTIAL_ID } from "./bytes";
 
 const PLAIN = v.union([v.string(), v.number(), v.boolean(), v.null()]);
@@ -94,27 +95,18 @@ const FLAGS = 0x05;
 
 const unsigned = (why: string): Failure => rejected(`the yes is not signed as it should be: ${why}`);
 
-function parsed<S extends v.GenericSchema>(schema: S, text: string): v.InferOutput<S> | undefined {
-  try {
-    const read = v.safeParse(schema, JSON.parse(text));
-    return read.success ? read.output : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * The yes in a word of a row.
  *
  * @throws a `rejected` failure where it is none, or is not signed by the key in it. Whose key that is, the log says.
  */
 export function verifyYes(word: string): SignedYes {
-  const kept = parsed(KEPT, Buffer.from(word, "base64url").toString());
+  const kept = valueIn(KEPT, Buffer.from(word, "base64url").toString());
   if (!kept || keptText(kept) !== word) throw unsigned("it has another form");
-  const statement = parsed(STATEMENT, kept.text);
+  const statement = valueIn(STATEMENT, kept.text);
   if (!statement || statementText(statement) !== kept.text) throw unsigned("its text has another form");
   const clientData = Buffer.from(kept.client_data, "base64url");
-  const client = parsed(CLIENT_DATA, clientData.toString());
+  const client = valueIn(CLIENT_DATA, clientData.toString());
   if (!client || client.crossOrigin === true) throw unsigned("no page of svc has asked for it");
   if (client.challenge !== challengeOf(kept.text)) throw unsigned("another text was signed");
   if (URL.parse(client.origin)?.hostname !== statement.rp_id)

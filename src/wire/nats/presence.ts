@@ -5,8 +5,8 @@
  */
 import * as v from "valibot";
 import { createBuckets } from "../../lib/buckets";
-import { jsonIn } from "../../lib/json-in";
 import { printable } from "../../lib/sanitize";
+import { valueIn } from "../../lib/value-in";
 
 /** How often a host says that it is there: after this time, or up to a fifth more or less; in milliseconds. */
 export const HELLO_MS = 120_000;
@@ -211,11 +211,8 @@ function afterHello(
 }
 
 /** What a host says of itself in `text`; undefined where that is no hello. */
-function helloIn(text: string): Hello | undefined {
-  if (text.length > MAX_HELLO) return undefined;
-  const read = v.safeParse(HELLO, jsonIn(text));
-  return read.success ? read.output : undefined;
-}
+const helloIn = (text: string): Hello | undefined =>
+  text.length > MAX_HELLO ? undefined : valueIn(HELLO, text);
 
 /**
  * A clock without the time in which this process did not run: silence of hosts is not in that.

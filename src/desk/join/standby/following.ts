@@ -9,9 +9,9 @@ import { dirname, join } from "node:path";
 import * as v from "valibot";
 import { conflict } from "../../../lib/errors";
 import { clearLeftovers, ensurePrivateFolder, writeFileAtomic } from "../../../lib/files";
-import { jsonIn } from "../../../lib/json-in";
 import { printable } from "../../../lib/sanitize";
 import { readTrustFile, unusable } from "../../../lib/trust-files";
+import { valueIn } from "../../../lib/value-in";
 import { generationOf, type OfficeFiles } from "./office";
 
 const FOLLOWING = v.object({
@@ -51,8 +51,8 @@ export const snapshotFile = ({ following }: FollowingFiles, { id }: Pick<Followi
 export function readFollowing({ following }: FollowingFiles): Following | undefined {
   const text = readTrustFile(following);
   if (text === undefined) return undefined;
-  const parsed = v.safeParse(FOLLOWING, jsonIn(text.toString()));
-  if (parsed.success) return parsed.output;
+  const found = valueIn(FOLLOWING, text.toString());
+  if (found) return found;
   throw unusable(following, "does not say which desk this machine follows");
 }
 

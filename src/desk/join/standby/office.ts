@@ -6,8 +6,8 @@
  */
 import * as v from "valibot";
 import { writeFileAtomic } from "../../../lib/files";
-import { jsonIn } from "../../../lib/json-in";
 import { readTrustFile, unusable } from "../../../lib/trust-files";
+import { valueIn } from "../../../lib/value-in";
 import { newId } from "../../../wire/join/join-string";
 import { MAX_STEP, OFFICE } from "../../../wire/join/office";
 
@@ -55,11 +55,8 @@ export const generationOf = ({ deskGeneration }: Pick<OfficeFiles, "deskGenerati
   read(deskGeneration, DESK_GENERATION) ?? FIRST;
 
 /** The generation in the text of the file of a bundle; undefined where that is none. */
-export function generationIn(text: string | undefined): DeskGeneration | undefined {
-  if (text === undefined) return FIRST;
-  const parsed = v.safeParse(DESK_GENERATION, jsonIn(text));
-  return parsed.success ? parsed.output : undefined;
-}
+export const generationIn = (text: string | undefined): DeskGeneration | undefined =>
+  text === undefined ? FIRST : valueIn(DESK_GENERATION, text);
 
 /** The faults of the file in a bundle. */
 export const generationFaults = (content: unknown): string[] =>
@@ -91,7 +88,7 @@ export const writeTakenOver = ({ takenOver }: OfficeFiles, taken: TakenOver): vo
 function read<S extends v.GenericSchema>(path: string, schema: S): v.InferOutput<S> | undefined {
   const text = readTrustFile(path);
   if (text === undefined) return undefined;
-  const parsed = v.safeParse(schema, jsonIn(text.toString()));
-  if (parsed.success) return parsed.output;
+  const found = valueIn(schema, text.toString());
+  if (found !== undefined) return found;
   throw unusable(path, "does not say who is the desk");
 }

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { deadline } from "../../../lib/deadline";
 import { messageOf, noScreen, timedOut, unavailable } from "../../../lib/errors";
+import { orElse } from "../../../lib/or-else";
 import { printable } from "../../../lib/sanitize";
 import { createObjects, type Objects, type WaylandObject } from "./objects";
 import { PROTOCOL } from "./protocol";
@@ -155,13 +156,8 @@ function notThere(env: NodeJS.ProcessEnv): string {
 }
 
 /** The name of a process's program; its id where the system does not say. */
-function programOf(pid: number): string {
-  try {
-    return printable(readFileSync(`/proc/${pid}/comm`, "utf8").trim(), 64);
-  } catch {
-    return `(process ${pid})`;
-  }
-}
+const programOf = (pid: number): string =>
+  orElse(() => printable(readFileSync(`/proc/${pid}/comm`, "utf8").trim(), 64), `(process ${pid})`);
 
 /** The globals, as the compositor announces and withdraws them. */
 function createRegistry(

@@ -119,13 +119,7 @@ const STARTS: ReadonlyArray<readonly [fits: RegExp, start: string]> = [
 
 /** The command line of a process and the names of the toolkits that it has loaded; empty where the system does not say. */
 function commandLine(pid: number): string {
-  const read = (file: string) => {
-    try {
-      return readFileSync(`/proc/${pid}/${file}`, "latin1");
-    } catch {
-      return "";
-    }
-  };
+  const read = (file: string) => orElse(() => readFileSync(`/proc/${pid}/${file}`, "latin1"), "");
   const [program = ""] = read("cmdline").split("\0");
   const libraries = read("maps").match(/lib(?:Qt\d?Gui|gtk-[34]|jvm)/gi) ?? [];
   return [program, isElectron(pid) ? "electron" : "", ...new Set(libraries)].join(" ");

@@ -3,6 +3,7 @@
  */
 import { messageOf } from "../../../../lib/errors";
 import type { Log } from "../../../../lib/log";
+import { orElse } from "../../../../lib/or-else";
 import { printable } from "../../../../lib/sanitize";
 import type { BoxSettings } from "./calls";
 import { type BoxLimits, keepLimits, limitsIn } from "./limits";
@@ -83,10 +84,7 @@ export class Retention {
 
   /** Null also where that cannot be seen, which keeps no server from starting: {@link #drop} has said why. */
   #leftNow(): string | null {
-    try {
-      return this.parts.settings ? null : this.until(segmentsIn(this.parts.folder));
-    } catch {
-      return null;
-    }
+    const { settings, folder } = this.parts;
+    return settings ? null : orElse(() => this.until(segmentsIn(folder)), null);
   }
 }

@@ -10,6 +10,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:cr
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { unavailable } from "../../../../lib/errors";
 import { PRIVATE_FILE, unlessMissing } from "../../../../lib/files";
+import { orElse } from "../../../../lib/or-else";
 
 /** The head of a file: these bytes, the id of the run, and a salt that no other file has. */
 const MAGIC = Buffer.from("svcBBox1", "latin1");
@@ -126,9 +127,5 @@ function opened(key: Uint8Array, nth: number, sealed: Buffer): Buffer | undefine
   const cipher = createDecipheriv("aes-256-gcm", key, nonceOf(nth));
   const end = sealed.length - TAG_BYTES;
   cipher.setAuthTag(sealed.subarray(end));
-  try {
-    return Buffer.concat([cipher.update(sealed.subarray(0, end)), cipher.final()]);
-  } catch {
-    return undefined;
-  }
+  return orElse(() => Buffer.concat([cipher.update(sealed.subarray(0, end)), cipher.final()]), undefined);
 }

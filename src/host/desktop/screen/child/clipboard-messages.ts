@@ -3,6 +3,7 @@
  * and the plain one, which is Latin-1.
  */
 import { constants, deflateSync, inflateSync } from "node:zlib";
+import { orElse } from "../../../../lib/or-else";
 import { cutText } from "./server-messages";
 import { MAX_CUT_TEXT } from "./viewer-messages";
 
@@ -54,14 +55,10 @@ export function understand(flags: number, data: Uint8Array): ClipboardMessage {
 
 /** The first of the formats in `data`, which is the text. */
 function textIn(data: Uint8Array): string | undefined {
-  let bytes: Buffer;
-  try {
-    // A viewer may leave its stream open.
-    bytes = inflateSync(data, { maxOutputLength: MAX_CUT_TEXT, finishFlush: constants.Z_SYNC_FLUSH });
-  } catch {
-    return undefined;
-  }
-  if (bytes.length < 4) return undefined;
+  // A viewer may leave its stream open.
+  const limits = { maxOutputLength: MAX_CUT_TEXT, finishFlush: constants.Z_SYNC_FLUSH };
+  const bytes = orElse(() => inflateSync(data, limits), undefined);
+  if (!bytes || bytes.length < 4) return undefined;
   const size = bytes.readUInt32BE(0);
   if (size > bytes.length - 4) return undefined;
   return bytes

@@ -3,6 +3,7 @@
  * tenth of the time; without it, here.
  */
 import { dlopen, ptr } from "bun:ffi";
+import { orElse } from "../../../../lib/or-else";
 import type { Size } from "../../geometry";
 
 /** A picture in I420: all of its luma, then the two chroma planes of half the width and height. Both sizes are even. */
@@ -24,13 +25,7 @@ export const createPlanes = ({ width, height }: Size): Planes => ({
 export type Converter = (pixels: Int32Array, planes: Planes) => void;
 
 /** The fastest that the host has. */
-export function findConverter(): Converter {
-  try {
-    return openLibyuv();
-  } catch {
-    return convert;
-  }
-}
+export const findConverter = (): Converter => orElse(openLibyuv, convert);
 
 const openLibyuv = (): Converter => {
   const { symbols } = dlopen("libyuv.so.0", {

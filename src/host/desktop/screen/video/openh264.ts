@@ -5,6 +5,7 @@
  * (`codec_app_def.h`). Another version is refused, and so is one whose defaults are not where they should be.
  */
 import { CFunction, dlopen, type Pointer, ptr, read, toArrayBuffer } from "bun:ffi";
+import { orElse } from "../../../../lib/or-else";
 import type { Size } from "../../geometry";
 import type { Planes } from "./i420";
 import { COLOURS, MOST_KBPS, PLANNED_FPS, type VideoLibrary, type VideoStream } from "./library";
@@ -85,12 +86,8 @@ type Library = ReturnType<typeof open>;
 
 /** @returns null where the host does not have this version. */
 export function openOpenH264(): VideoLibrary | null {
-  let library: Library;
-  try {
-    library = open();
-  } catch {
-    return null;
-  }
+  const library = orElse(open, null);
+  if (!library) return null;
   const version = new Uint32Array(4);
   library.WelsGetCodecVersionEx(ptr(version));
   if (version.subarray(0, 3).join() !== VERSION.join()) return null;

@@ -5,6 +5,7 @@
  * is one whose defaults are not where they should be. What has a name is set by that.
  */
 import { dlopen, type Pointer, ptr, read, toArrayBuffer } from "bun:ffi";
+import { orElse } from "../../../../lib/or-else";
 import type { Size } from "../../geometry";
 import type { Planes } from "./i420";
 import { MOST_KBPS, PLANNED_FPS, type VideoLibrary, type VideoStream } from "./library";
@@ -69,12 +70,8 @@ type Library = ReturnType<typeof open>;
 
 /** @returns null where the host does not have this build. */
 export function openX264(): VideoLibrary | null {
-  let library: Library;
-  try {
-    library = open();
-  } catch {
-    return null;
-  }
+  const library = orElse(open, null);
+  if (!library) return null;
   const { view, free } = defaults(library);
   free();
   if (!isKnown(view)) return null;
