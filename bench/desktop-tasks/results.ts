@@ -23,32 +23,16 @@ const RESULT = v.object({
   /** The load of the machine when it ended (over a minute). */
   load: v.number(),
 });
-const PIECE = v.object({
-  commit: v.string(),
-  /** How long a piece of a series took, and how many runs there were. */
-  piece_ms: v.number(),
-  at_once: v.number(),
-  runs: v.number(),
-  load: v.number(),
-});
-
 /** One run of one task. */
 export type Result = v.InferOutput<typeof RESULT>;
-/** A call of the runner. */
-export type Piece = v.InferOutput<typeof PIECE>;
 
-/** What a file of results has. @throws where a line is neither. */
-export function resultsIn(file: string): { results: Result[]; pieces: Piece[] } {
+/** What a file of results has. @throws where a line is none. */
+export function resultsIn(file: string): Result[] {
   const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n").filter(Boolean) : [];
-  const all = lines.map((line) => v.parse(v.union([RESULT, PIECE]), JSON.parse(line)));
-  return {
-    results: all.filter((one) => "id" in one),
-    pieces: all.filter((one) => "piece_ms" in one),
-  };
+  return lines.map((line) => v.parse(RESULT, JSON.parse(line)));
 }
 
-export const keep = (file: string, line: Result | Piece): void =>
-  appendFileSync(file, `${JSON.stringify(line)}\n`);
+export const keep = (file: string, line: Result): void => appendFileSync(file, `${JSON.stringify(line)}\n`);
 
 /** Whether both are the same run of the same task, done in the same way. */
 export const isSameRun = (

@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { messageOf } from "../../src/lib/errors";
 import { median } from "../support";
 import { writePage } from "./page";
-import { commitOfBoth, isSameRun, keep, type Piece, type Result, resultsIn } from "./results";
+import { commitOfBoth, isSameRun, keep, type Result, resultsIn } from "./results";
 import { runOnce, whyNot } from "./runner";
 import { takePictures } from "./take-pictures";
 import { CHANGES, type Change, type Task, WAYS, type Way } from "./task";
@@ -134,15 +134,16 @@ async function main(): Promise<number> {
   if (tasks.length === 0) throw new Error(`no task is named ${values.only}`);
   if (values.take) return (await takeAll(tasks, values.pictures)) === 0 ? 0 : 1;
   if (values.write) {
-    const { commit, leftOut } = writePage(TASKS, resultsIn(values.results));
-    console.log(`docs/desktop-tasks.md is of commit ${commit}; ${leftOut} results of others are left out`);
+    const results = resultsIn(values.results);
+    if (results.length === 0) throw new Error("there are no results: --results names their file");
+    console.log(`docs/desktop-tasks.md: ${writePage(TASKS, results)} series are of ${values.results}`);
     return 0;
   }
   const way = WAYS.find((one) => one === values.by);
   if (!way) throw new Error(`--by: expected one of ${WAYS.join(", ")}, got ${values.by}`);
   const isKept = values.results !== "" && !values.idle;
   const commit = isKept ? commitOfBoth() : "";
-  const before = isKept ? resultsIn(values.results).results.filter((one) => one.commit === commit) : [];
+  const before = isKept ? resultsIn(values.results).filter((one) => one.commit === commit) : [];
   const atOnce = wholeOf("at-once", values["at-once"]);
   const minutes = values.minutes === "" ? Number.POSITIVE_INFINITY : wholeOf("minutes", values.minutes);
   rmSync(values.kept, { recursive: true, force: true });
@@ -155,8 +156,6 @@ async function main(): Promise<number> {
   });
   const took = performance.now() - began;
   const load = loadavg()[0] ?? 0;
-  const piece: Piece = { commit, piece_ms: took, at_once: atOnce, runs: results.length, load };
-  if (isKept && results.length > 0) keep(values.results, piece);
   for (const line of tableOf([...before, ...results])) console.log(line);
   const failed = results.filter(({ failure }) => failure !== null);
   const times = results.flatMap(({ ms }) => (ms === null ? [] : [ms]));

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { pageOf } from "../../bench/desktop-tasks/page";
 import { byPictures } from "../../bench/desktop-tasks/pictures";
 import { isSameRun, keep, type Result, resultsIn } from "../../bench/desktop-tasks/results";
+import { replaced, summarize } from "../../bench/desktop-tasks/series";
 import { press, setText } from "../../bench/desktop-tasks/task";
 import { TASKS } from "../../bench/desktop-tasks/tasks";
 import { temporaryFolder } from "../support";
@@ -16,15 +17,12 @@ const passed = (over: Partial<Result>): Result => ({
 });
 const failed = { failure: "there is no button", ms: null } as const;
 
-test("the results of pieces are read back, and a line that is none is named", () => {
+test("results are read back, and a line that is none is named", () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "results.jsonl");
   keep(file, passed({}));
-  keep(file, { commit: "abc", piece_ms: 4_100, at_once: 1, runs: 1, load: 2 });
   keep(file, passed({ run: 2 }));
-  const { results, pieces } = resultsIn(file);
-  expect(results.map(({ run }) => run)).toEqual([1, 2]);
-  expect(pieces).toHaveLength(1);
+  expect(resultsIn(file).map(({ run }) => run)).toEqual([1, 2]);
   appendFileSync(file, '{"id":"F01"}\n');
   expect(() => resultsIn(file)).toThrow();
 });
@@ -42,27 +40,52 @@ test("a run is the same only under the same change, in the same way and beside a
     expect(isSameRun(one, passed(other))).toBeFalse();
 });
 
-test("the page counts the runs of each task, names what failed under a change, and compares several at once", () => {
-  const results = [
-    ...[
-      passed({}),
-      passed({ run: 2, ...failed }),
-      passed({ way: "pictures" }),
-      passed({ way: "dogtail", ...failed }),
+test("a series is what runs of the newest commit came to, with as many at once as most of them", () => {
+  const [plain, dark, ...others] = summarize(
+    [
+      ...[
+        passed({ commit: "old" }),
+        passed({ at_once: 3, load: 1 }),
+        passed({ at_once: 3, run: 2, load: 4 }),
+      ],
+      ...[passed({ at_once: 3, run: 3, ms: 500, load: 2 }), passed({ at_once: 3, run: 4, ...failed })],
+      ...[passed({ at_once: 1, id: "F02" }), passed({ change: "dark", ...failed })],
     ],
+    "a machine",
+  );
+  expect(others).toEqual([]);
+  expect(plain).toEqual({
+    ...{ way: "names", change: null, commit: "abc", machine: "a machine", at_once: 3 },
+    load: { median: 2, most: 4 },
+    tasks: { F01: { passed: 3, runs: 4, ms: 1_500 } },
+  });
+  expect(dark?.tasks).toEqual({ F01: { passed: 0, runs: 1, ms: null } });
+});
+
+test("a new series takes the place of that of the same way and change, and the others stay", () => {
+  const before = summarize([passed({}), passed({ way: "dogtail" }), passed({ change: "dark" })], "before");
+  const now = summarize([passed({ change: "dark", ...failed })], "now");
+  expect(replaced(before, now).map(({ way, change, machine }) => [way, change, machine])).toEqual([
+    ["names", null, "before"],
+    ["names", "dark", "now"],
+    ["dogtail", null, "before"],
+  ]);
+});
+
+test("the page counts the runs of each task, names what failed under a change, and says where each series ran", () => {
+  const results = [
+    ...[passed({}), passed({ run: 2, ...failed })],
+    ...[passed({ way: "pictures" }), passed({ way: "dogtail", ...failed })],
     ...[passed({ change: "dark" }), passed({ change: "dark", id: "F02", ...failed })],
-    passed({ at_once: 8 }),
   ];
-  const pieces = [{ commit: "abc", piece_ms: 1_000, at_once: 8, runs: 1, load: 9 }];
-  const page = pageOf({ tasks: TASKS, results, pieces }, "abc", "By hand.\n");
+  const page = pageOf(TASKS, summarize(results, "a machine"), "By hand.\n");
   expect(page).toContain(
     "| F01 | zenity | GTK 3 | fill in a form and accept it | 1 of 2 | 1.5 | 1 of 1 | 0 of 1 |",
   );
   expect(page).toContain("0 of the 1 that ran passed in each of their runs; 1 of 2 runs passed.");
   expect(page).toContain("| dark | 1 of 2 | F02 | not run |");
   expect(page).toContain("| font | not run |  | not run |");
-  expect(page).toContain("1 runs with 8 at once");
-  expect(page).toContain("(0.25 of it; the load was 2)");
+  expect(page).toContain("| by names, dark | 2 | abc | a machine | 1 | 2 (2) |");
   expect(page).toEndWith("By hand.\n");
 });
 

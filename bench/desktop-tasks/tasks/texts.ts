@@ -156,6 +156,8 @@ export const texts: readonly Task[] = [
       clickOn('textbox nth 3 window "note.txt"'),
       write("x"),
       press('button "Replace All" window "note.txt"'),
+      // It saves only what it knows to be changed.
+      wait('text "•" window "note.txt"'),
       ...toWindow("note.txt"),
       keys("ctrl", "s"),
     ],
