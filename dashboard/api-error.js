@@ -6,9 +6,9 @@ const REFUSED = "The server does not accept this token.";
 
 /**
  * Why there is no answer: `unauthorized` (wrong token), `limited` (ask again after `retryAfter` seconds), `unreachable` (no
- * answer at all), `failed` (the server says why).
+ * answer at all), `late` (none within the time that it had), `failed` (the server says why).
  *
- * @typedef {"unauthorized" | "limited" | "unreachable" | "failed"} Reason
+ * @typedef {"unauthorized" | "limited" | "unreachable" | "late" | "failed"} Reason
  */
 
 export class ApiError extends Error {
@@ -34,6 +34,21 @@ export function endedWords(token, message) {
 }
 
 export const unreachable = (message = "The server does not answer.") => new ApiError("unreachable", message);
+
+/** @param {number} ms that the answer had */
+export const late = (ms) => new ApiError("late", `No answer after ${Math.round(ms / 1_000)} s.`);
+
+/**
+ * The error of a request that changes something: where the server does not say what became of it, nobody knows.
+ *
+ * @param {unknown} error
+ */
+export function ofAct(error) {
+  if (!(error instanceof ApiError) || (error.reason !== "late" && error.reason !== "unreachable"))
+    return error;
+  const words = error.message.replace(/\.$/, "");
+  return new ApiError(error.reason, `${words}; it may have been done: look before you do it again.`);
+}
 
 /** @param {number} seconds */
 export function limited(seconds) {

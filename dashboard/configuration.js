@@ -30,7 +30,7 @@ export function configurationPanel({ api }) {
       ))
     )
       return;
-    const bundle = await api.post("config/export", {});
+    const bundle = await api.post("config/export", {}, { changes: false });
     download("svc-config.json", `${JSON.stringify(bundle, null, 2)}\n`);
     result.replaceChildren(notice("ok", "Exported to svc-config.json."));
   };
@@ -40,7 +40,8 @@ export function configurationPanel({ api }) {
     file.value = "";
     if (!chosen) return;
     const bundle = await readBundle(chosen);
-    const planned = await api.post(`config/import?dry_run=true&merge=${merge.checked}`, bundle);
+    const trial = /** @type {const} */ (`config/import?dry_run=true&merge=${merge.checked}`);
+    const planned = await api.post(trial, bundle, { changes: false });
     if (planned.written.length === 0) {
       result.replaceChildren(
         notice(

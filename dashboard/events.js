@@ -94,8 +94,8 @@ export class Events extends EventTarget {
     this.#api = api;
     this.#attended.abort();
     const attend = () => this.#attend();
-    api.addEventListener("signin", attend);
-    api.addEventListener("signout", () => {
+    api.session.addEventListener("signin", attend);
+    api.session.addEventListener("signout", () => {
       this.#newest = "";
       this.#leave();
     });
@@ -127,7 +127,7 @@ export class Events extends EventTarget {
 
   /** Reads along while somebody is signed in and looks. */
   #attend() {
-    const { token } = this.#api;
+    const { token } = this.#api.session;
     if (token === null || document.hidden) return this.#leave();
     if (!this.#attended.signal.aborted) return;
     this.#attended = new AbortController();
@@ -226,7 +226,7 @@ export class Events extends EventTarget {
     try {
       const headers = { accept: "text/event-stream", ...(this.#newest && { "last-event-id": this.#newest }) };
       const ends = AbortSignal.any([signal, reading.signal]);
-      for await (const messages of messagesOf(this.#api.pieces("events", { headers, signal: ends }))) {
+      for await (const messages of messagesOf(this.#api.pieces("events", { headers }, ends))) {
         clearTimeout(late);
         end.delivered = true;
         for (const message of messages) {

@@ -6,7 +6,7 @@ import { ApiError } from "./api-error.js";
 import { el, labelled, setText } from "./dom.js";
 import { counted } from "./format.js";
 import { loading, panel } from "./parts.js";
-import { RETRY_S, whenVisible } from "./view.js";
+import { againAfter, whenVisible } from "./view.js";
 
 /** What a page is made of: a text, or a tag, its attributes, and what is in it. @typedef {string | [string, Record<string, string | number>, ...Part[]]} Part */
 
@@ -53,9 +53,9 @@ export function open({ root, api, signal, poll }) {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (signal.aborted || nth !== asked) return;
-      if (error.reason !== "limited" && error.reason !== "unreachable") return finder.tell(error);
+      const seconds = againAfter(error);
+      if (seconds === 0) return finder.tell(error);
       clearTimeout(typing);
-      const seconds = error.reason === "limited" ? error.retryAfter : RETRY_S;
       typing = setTimeout(() => whenVisible(signal, find), seconds * 1_000);
     }
   };

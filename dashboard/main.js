@@ -16,6 +16,7 @@ import { showSignIn } from "./sign-in.js";
 import { createView } from "./view.js";
 
 const api = connect();
+const { session } = api;
 const events = new Events(api);
 const trouble = el("div", { class: "banner", role: "status", hidden: true });
 const ending = el("div", { class: "banner", role: "status", hidden: true });
@@ -52,7 +53,7 @@ const sidebar = el(
     "footer",
     { class: "sidebar-foot" },
     documentation,
-    button([icon("signOut"), "Sign out"], () => api.signOut()),
+    button([icon("signOut"), "Sign out"], () => session.signOut()),
     host,
     who,
   ),
@@ -66,7 +67,7 @@ skip.addEventListener("click", (event) => {
 let leave = new AbortController();
 /** What the token that is signed in may do. @type {import("./view.js").May} */
 let mayNow = () => false;
-const palette = paletteOf(api, (scope) => api.token !== null && mayNow(scope));
+const palette = paletteOf(api, (scope) => session.token !== null && mayNow(scope));
 
 document.body.append(
   skip,
@@ -103,21 +104,23 @@ function toggleMenu(open = menu.getAttribute("aria-expanded") !== "true") {
 
 /** Shows the page of the address, or the form to sign in. */
 async function show(reason = "") {
+  // That shows the form, with the reason.
+  if (session.noticeEnd()) return;
   leave.abort();
   closeDialogs();
   leave = new AbortController();
   const { signal } = leave;
   toggleMenu(false);
-  document.body.classList.toggle("signed-in", api.token !== null);
-  if (api.token === null) {
+  document.body.classList.toggle("signed-in", session.token !== null);
+  if (session.token === null) {
     ending.hidden = true;
     document.title = "Sign in · svc";
-    showSignIn(main, api, reason);
+    showSignIn(main, session, reason);
     return;
   }
   if (main.childElementCount === 0) main.replaceChildren(loading());
   const rights = await api.rights();
-  if (signal.aborted || api.token === null) return;
+  if (signal.aborted || session.token === null) return;
   const may = mayOf(rights);
   mayNow = may;
   showRights(rights, may);
@@ -242,9 +245,9 @@ const RARELY_S = 6;
 /** A notice while the server does not answer or asks to wait, with the seconds left. */
 let waiting = 0;
 let limitedUntil = 0;
-api.addEventListener("trouble", (event) => {
+api.silence.addEventListener("trouble", (event) => {
   // The form to sign in shows its own errors.
-  if (!(event instanceof CustomEvent) || api.token === null) return;
+  if (!(event instanceof CustomEvent) || session.token === null) return;
   const { reason, retryAfter, message } = event.detail;
   clearInterval(waiting);
   const isNew = trouble.hidden;
@@ -272,18 +275,18 @@ api.addEventListener("trouble", (event) => {
   waiting = setInterval(update, 1_000);
   trouble.replaceChildren(notice("warn", "The server asks to slow down. Asking again ", when, "…"));
 });
-api.addEventListener("answered", () => {
+api.silence.addEventListener("answered", () => {
   // An answer to an earlier request does not end the wait.
   if (performance.now() < limitedUntil) return;
   clearInterval(waiting);
   trouble.hidden = true;
 });
 
-api.addEventListener("signin", () => {
+session.addEventListener("signin", () => {
   void show();
   main.focus();
 });
-api.addEventListener("signout", (event) => {
+session.addEventListener("signout", (event) => {
   clearInterval(waiting);
   limitedUntil = 0;
   trouble.hidden = true;
@@ -306,7 +309,7 @@ addEventListener("pageshow", ({ persisted }) => {
   if (persisted) void show();
 });
 // A hidden tab sends no requests: it learns that another tab has signed out once it is visible again.
-document.addEventListener("visibilitychange", () => api.noticeEnd());
+document.addEventListener("visibilitychange", () => session.noticeEnd());
 setInterval(() => {
   if (!document.hidden) refreshTimes();
 }, 5_000);
@@ -318,6 +321,6 @@ async function begin() {
     /^#(code|session)=([\w.-]+)(?:&page=([a-z]+))?$/.exec(location.hash) ?? [];
   if (kind === undefined) return show();
   history.replaceState(null, "", `${location.pathname}${page && `#${page}`}`);
-  const signedIn = kind === "code" ? api.redeem(code) : api.beginSession(code);
+  const signedIn = kind === "code" ? session.redeem(code) : session.begin(code);
   await signedIn.catch((error) => show(error.message));
 }

@@ -151,7 +151,7 @@ export function paletteOf(api, may) {
     if (key.toLowerCase() !== "k" || !(ctrlKey || metaKey) || altKey || shiftKey) return;
     // In the live screen, keys are those of the host.
     if (event.target instanceof Element && event.target.closest(".live-stage")) return;
-    if (api.token === null) return;
+    if (api.session.token === null) return;
     event.preventDefault();
     open();
   });

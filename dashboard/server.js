@@ -86,7 +86,7 @@ function aboutPanel({ api }) {
         "dd",
         { class: "with-button" },
         token,
-        !api.hasSession && copyButton("Copy token", () => api.token ?? ""),
+        !api.session.hasCookie && copyButton("Copy token", () => api.session.token ?? ""),
       ),
       el("dt", {}, "Listens on"),
       values.listens,

@@ -8,10 +8,10 @@ import { el, setText } from "./dom.js";
  * Shows the form in `root` and puts the cursor in it.
  *
  * @param {HTMLElement} root
- * @param {import("./api.js").Api} api
+ * @param {import("./session.js").Session} session
  * @param {string} reason why the user is signed out, or empty
  */
-export function showSignIn(root, api, reason) {
+export function showSignIn(root, session, reason) {
   const input = el("input", {
     id: "token",
     type: "password",
@@ -62,22 +62,22 @@ export function showSignIn(root, api, reason) {
     event.preventDefault();
     submit.disabled = true;
     setText(trouble, "");
-    api.signIn(input.value.trim()).catch(refuse);
+    session.signIn(input.value.trim()).catch(refuse);
   });
   /** @param {MouseEvent} event */
   const begin = async (event) => {
     event.preventDefault();
     // Another tab that signed out meanwhile has taken away what the address was made of.
-    location.assign(await api.signInAddress());
+    location.assign(await session.signInAddress());
   };
   root.replaceChildren(form);
   input.focus();
-  void api.provider().then(async (issuer) => {
+  void session.provider().then(async (issuer) => {
     if (issuer === null) return;
-    const address = await api.signInAddress();
+    const address = await session.signInAddress();
     if (form.isConnected) offer(form, submit, new URL(issuer).host, address).onclick = begin;
   });
-  void api.ended.then((address) => {
+  void session.ended.then((address) => {
     if (address !== null && form.isConnected) form.append(stillSignedIn(address));
   });
 }

@@ -35,8 +35,8 @@ import { ApiError } from "./api-error.js";
  *   the answer after an event, so that no request is needed; the same where nothing changes, and null to ask. An event can
  *   come that the answer has already
  * @property {(answer: import("./wire").Answer<Path>, at: Date) => void} show gets each answer, and when it was asked for
- * @property {(error: ApiError) => void} [fail] gets what the server says against the request (the shell shows when there is
- *   no answer, or when the server asks to wait)
+ * @property {(error: ApiError) => void} [fail] gets what the server says against the request, or that it took too long (the shell
+ *   shows when there is no answer, or when the server asks to wait)
  */
 
 /** @typedef {<Path extends import("./wire").GetPath>(polled: PollOptions<Path>) => Poll} PollPath */
@@ -192,7 +192,17 @@ async function askOnce(api, path) {
 }
 
 /** Seconds until a server that did not answer is asked again. */
-export const RETRY_S = 2;
+const RETRY_S = 2;
+
+/**
+ * Seconds after which it is of use to ask again; 0 where the server would say the same.
+ *
+ * @param {ApiError} error
+ */
+export function againAfter({ reason, retryAfter }) {
+  if (reason === "limited") return retryAfter;
+  return reason === "unreachable" ? RETRY_S : 0;
+}
 
 /**
  * @template T
@@ -212,11 +222,12 @@ async function attempt(ask, show, fail, over, after) {
   } catch (error) {
     if (over()) return null;
     if (!(error instanceof ApiError)) throw error;
-    if (error.reason === "failed") fail(error);
+    if (error.reason === "failed" || error.reason === "late") fail(error);
     if (error.reason === "unauthorized" || error.status === 403) return null;
+    // What is asked for once has told who looks that there was no answer.
+    if (error.reason === "late") return Math.min(after, RETRY_S);
     // However seldom it is asked for otherwise: there is nothing to look at yet.
-    if (error.reason === "limited") return error.retryAfter;
-    return error.reason === "unreachable" ? RETRY_S : after;
+    return againAfter(error) || after;
   }
 }
 

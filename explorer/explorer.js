@@ -9,7 +9,8 @@ import { button, el } from "../dashboard/dom.js";
 import { showSignIn } from "../dashboard/sign-in.js";
 
 const api = new Api();
-const signOut = button("Sign out", () => api.signOut(), { hidden: true });
+const { session } = api;
+const signOut = button("Sign out", () => session.signOut(), { hidden: true });
 const main = el("main", { id: "main" });
 
 document.body.append(
@@ -66,8 +67,8 @@ async function showDocument() {
 
 /** @param {{ url: string, headers: Record<string, string> }} request */
 function authorize(request) {
-  if (new URL(request.url, api.base).origin === api.base.origin && api.credentials !== null) {
-    const [name, value] = api.credentials;
+  if (new URL(request.url, api.base).origin === api.base.origin && session.credentials !== null) {
+    const [name, value] = session.credentials;
     // The placeholder that curl shows.
     delete request.headers.Authorization;
     request.headers[name] = value;
@@ -82,16 +83,16 @@ function withoutAuthorizeButtons() {
 }
 
 function show(reason = "") {
-  signOut.hidden = api.token === null;
-  if (api.token === null) return showSignIn(main, api, reason);
+  signOut.hidden = session.token === null;
+  if (session.token === null) return showSignIn(main, session, reason);
   main.replaceChildren(el("p", { class: "hint", role: "status" }, "Loading the API document…"));
   showDocument().catch((error) => {
-    if (api.token === null) return;
+    if (session.token === null) return;
     const again = button("Try again", () => show());
     main.replaceChildren(el("p", { class: "trouble", role: "alert" }, error.message), again);
   });
 }
 
-api.addEventListener("signin", () => show());
-api.addEventListener("signout", (event) => show(event instanceof CustomEvent ? event.detail : ""));
+session.addEventListener("signin", () => show());
+session.addEventListener("signout", (event) => show(event instanceof CustomEvent ? event.detail : ""));
 show();

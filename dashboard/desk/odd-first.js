@@ -51,7 +51,11 @@ export function oddFirst({ api, signal }, selected, { changed, fail }) {
     isAsked = true;
     due = performance.now() + EVERY;
     try {
-      const { hosts } = await api.post("admin/odd", { on: [...selected].sort().join(",") }, signal);
+      const { hosts } = await api.post(
+        "admin/odd",
+        { on: [...selected].sort().join(",") },
+        { signal, changes: false },
+      );
       verdicts = new Map(hosts.map((host, place) => [host.label, { ...host, place }]));
       fail(null);
     } catch (error) {

@@ -266,7 +266,7 @@ export async function askToApply(api, { id, digest, refusing = [] }) {
   return fill(
     `Run this plan on ${counted(total, "host")}?`,
     "Apply",
-    () => signed((headers) => api.post(pathOf(id, "/apply"), { digest }, undefined, headers)),
+    () => signed((headers) => api.post(pathOf(id, "/apply"), { digest }, { headers })),
     el(
       "p",
       { class: "prose" },

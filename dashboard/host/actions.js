@@ -9,6 +9,9 @@ import { table } from "../table.js";
 import { referencePanel } from "./reference.js";
 import { parseScript, stopChoice } from "./script.js";
 
+/** Milliseconds after which the page says where else a run is shown: it may take hours, or its answer may be lost. */
+const LATE_MS = 75_000;
+
 /** The draft goes with the tab, like the token. */
 const DRAFT_KEY = "svc-draft";
 
@@ -98,7 +101,7 @@ function editorPanel({ api, may, signal }) {
   }
 
   async function check() {
-    const found = await api.post("execute/check", { text: text.value });
+    const found = await api.post("execute/check", { text: text.value }, { changes: false });
     const { unset } = found.variables;
     verdict.replaceChildren(
       notice("ok", `${counted(found.count, "action")} checked, no errors. Nothing has run.`),
@@ -109,11 +112,13 @@ function editorPanel({ api, may, signal }) {
   }
 
   async function run() {
-    const { options } = await api.post("execute/check", { text: text.value });
+    const { options } = await api.post("execute/check", { text: text.value }, { changes: false });
     const { actions } = parseScript(text.value);
     setText(outcome, "running…");
+    const late = setTimeout(() => outcome.replaceChildren(...stillRunning()), LATE_MS);
     try {
-      const report = await api.post("execute", { stop_on_error: stop.value(), ...options, actions });
+      const wanted = { stop_on_error: stop.value(), ...options, actions };
+      const report = await api.post("execute", wanted, { withinMs: null });
       if (signal.aborted) return;
       listed.show([]);
       listed.show(report.outcomes.map((one, at) => ({ ...one, nth: at + 1 })));
@@ -126,6 +131,8 @@ function editorPanel({ api, may, signal }) {
     } catch (error) {
       setText(outcome, "");
       throw error;
+    } finally {
+      clearTimeout(late);
     }
   }
 
@@ -150,6 +157,13 @@ function editorPanel({ api, may, signal }) {
     },
   };
 }
+
+/** What is said of a run that has no answer yet. */
+const stillRunning = () => [
+  `no answer for ${LATE_MS / 1_000} s: `,
+  el("a", { href: "#jobs" }, "Jobs and history"),
+  " shows whether it goes on",
+];
 
 /**
  * The problems that the server lists, each with its place.

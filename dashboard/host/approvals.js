@@ -44,7 +44,7 @@ export function open(view) {
       digest !== null && el("p", { class: "hint" }, "Of exactly this: ", el("code", {}, digest)),
     ];
     if (!(await ask(title, verb === "allow" ? "Allow" : "Deny", ...content))) return;
-    await signed((headers) => api.post(`approvals/${verb}`, { id }, undefined, headers));
+    await signed((headers) => api.post(`approvals/${verb}`, { id }, { headers }));
     await polled.now();
   }
 

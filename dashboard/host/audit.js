@@ -1,7 +1,7 @@
 /**
  * Audit log: what was done on this host and by whom, and whether the log is unaltered.
  */
-
+import { TAKES_LONG } from "../api.js";
 import { witnessedLine } from "../desk/witnessed.js";
 import { ask } from "../dialog.js";
 import { button, el, labelled, setText } from "../dom.js";
@@ -234,7 +234,7 @@ export function open(view) {
     const before = [...verdict.childNodes];
     verdict.replaceChildren(el("p", { class: "hint" }, "Verifying…"));
     try {
-      const found = await api.ask("audit/verify");
+      const found = await api.ask("audit/verify", TAKES_LONG);
       if (signal.aborted) return;
       broken = found.broken_at_id;
       verdict.replaceChildren(tell(found));

@@ -64,7 +64,7 @@ export function leasesPanel({ api, poll }) {
         windows: titles.value.split(",").flatMap((one) => one.trim() || []),
       }),
     });
-    const send = () => signed((headers) => api.post("leases/allow", less(), undefined, headers));
+    const send = () => signed((headers) => api.post("leases/allow", less(), { headers }));
     const done = await fill(
       `Allow ${agent} less`,
       "Allow",

@@ -25,7 +25,8 @@ const OWN_CODES = 4_000;
  * @returns {Promise<Carrier>}
  */
 export async function openSocket(api, wanted) {
-  return overSocket(api, "screen/rfb", await api.post("screen/ticket", wanted), "straight from this host");
+  const admitted = await api.post("screen/ticket", wanted, { changes: false });
+  return overSocket(api, "screen/rfb", admitted, "straight from this host");
 }
 
 /**
@@ -91,7 +92,7 @@ async function openChannel(api, offered, wanted, signal) {
     await peer.setLocalDescription();
     await gathered(peer, signal);
     const sdp = peer.localDescription?.sdp ?? "";
-    const answer = await api.post(offered, { type: "offer", sdp, ...wanted }, signal);
+    const answer = await api.post(offered, { type: "offer", sdp, ...wanted }, untilAllowed(signal));
     await peer.setRemoteDescription({ type: "answer", sdp: answer.sdp });
     return answer.viewer_id;
   })();
@@ -171,6 +172,9 @@ const BOTH_FAILED =
 
 const NO_CHANNEL = "no data channel from this browser to the host came up";
 
+/** How a viewer is asked for: a person may have to allow it, and the page says that it waits for one. @param {AbortSignal} signal */
+const untilAllowed = (signal) => ({ signal, withinMs: null, changes: false });
+
 /**
  * @param {import("../api.js").Api} api
  * @param {Paths["relay"]} path
@@ -179,7 +183,7 @@ const NO_CHANNEL = "no data channel from this browser to the host came up";
  * @param {string} why it is not a data channel
  */
 export async function openRelay(api, path, wanted, signal, why = NO_CHANNEL) {
-  const admitted = await api.post(path, wanted, signal);
+  const admitted = await api.post(path, wanted, untilAllowed(signal));
   return overSocket(api, "admin/screen/rfb", admitted, `over this desk, as ${why}`);
 }
 

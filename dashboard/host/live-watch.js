@@ -227,7 +227,7 @@ export class Watch extends EventTarget {
   #refused(error) {
     if (!(error instanceof ApiError))
       return this.#retry(error instanceof Error ? error.message : String(error));
-    const isPassing = error.reason === "unreachable" || error.reason === "limited" || error.status >= 500;
+    const isPassing = ["unreachable", "late", "limited"].includes(error.reason) || error.status >= 500;
     if (!isPassing) return this.#set("ended", error.message);
     this.#delay = Math.max(this.#delay, error.retryAfter * 1_000);
     this.#retry(error.message);

@@ -215,8 +215,9 @@ export function open(view) {
     if (run === null) return;
     waits = new AbortController();
     const ended = AbortSignal.any([waits.signal, signal]);
+    const waiting = { signal: ended, withinMs: null };
     const taking = signed((headers) =>
-      api.post(at("control"), { viewer, action: "take", run }, ended, headers),
+      api.post(at("control"), { viewer, action: "take", run }, { headers, ...waiting }),
     );
     void asked.now();
     // It may take until a run has ended: the button stays of use.

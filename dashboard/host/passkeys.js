@@ -18,7 +18,9 @@ export function passkeysPanel({ api, may, signal, poll }) {
     const code = el("input", { maxlength: 100, spellcheck: "false", autocomplete: "off" });
     const send = async () => {
       const wanted = { label: label.value, ...(code.value.trim() && { code: code.value }) };
-      const begun = await signed((headers) => api.post("passkeys/begin", wanted, undefined, headers));
+      const begun = await signed((headers) =>
+        api.post("passkeys/begin", wanted, { headers, changes: false }),
+      );
       await api.post("passkeys/add", await createPasskey(begun));
     };
     const hint =
@@ -36,7 +38,7 @@ export function passkeysPanel({ api, may, signal, poll }) {
       "It allows nothing any more. You touch one of yours first.",
     );
     if (!(await ask(`Remove ${label}?`, "Remove", consequence))) return;
-    await signed((headers) => api.post("passkeys/remove", { id }, undefined, headers));
+    await signed((headers) => api.post("passkeys/remove", { id }, { headers }));
     await polled.now();
   }
 

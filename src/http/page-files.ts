@@ -56,6 +56,17 @@ const liveFiles = () =>
     "live-watch.js": import("../../dashboard/host/live-watch.js", { with: { type: "file" } }),
   });
 
+const apiFiles = () =>
+  pathsOf({
+    "api.js": import("../../dashboard/api.js", { with: { type: "file" } }),
+    "api-error.js": import("../../dashboard/api-error.js", { with: { type: "file" } }),
+    "credentials.js": import("../../dashboard/credentials.js", { with: { type: "file" } }),
+    "session.js": import("../../dashboard/session.js", { with: { type: "file" } }),
+    "shared-answers.js": import("../../dashboard/shared-answers.js", { with: { type: "file" } }),
+    "sign-in.js": import("../../dashboard/sign-in.js", { with: { type: "file" } }),
+    "silence.js": import("../../dashboard/silence.js", { with: { type: "file" } }),
+  });
+
 export const createDashboard = async () =>
   createPageAssets({
     path: "dashboard",
@@ -67,19 +78,17 @@ export const createDashboard = async () =>
     ),
     page: (await import("../../dashboard/index.html", { with: { type: "file" } })).default,
     assets: {
+      ...(await apiFiles()),
       ...(await hostFiles()),
       ...(await liveFiles()),
       ...(await pathsOf({
         "actions.js": import("../../dashboard/host/actions.js", { with: { type: "file" } }),
         "address.js": import("../../dashboard/address.js", { with: { type: "file" } }),
-        "api.js": import("../../dashboard/api.js", { with: { type: "file" } }),
-        "api-error.js": import("../../dashboard/api-error.js", { with: { type: "file" } }),
         "approvals.js": import("../../dashboard/host/approvals.js", { with: { type: "file" } }),
         "audit.js": import("../../dashboard/host/audit.js", { with: { type: "file" } }),
         "broadcast.js": import("../../dashboard/desk/broadcast.js", { with: { type: "file" } }),
         "diagnostics.js": import("../../dashboard/host/diagnostics.js", { with: { type: "file" } }),
         "configuration.js": import("../../dashboard/configuration.js", { with: { type: "file" } }),
-        "credentials.js": import("../../dashboard/credentials.js", { with: { type: "file" } }),
         "crop.js": import("../../dashboard/host/crop.js", { with: { type: "file" } }),
         "drafts.js": import("../../dashboard/host/drafts.js", { with: { type: "file" } }),
         "dialog.js": import("../../dashboard/dialog.js", { with: { type: "file" } }),
@@ -119,8 +128,6 @@ export const createDashboard = async () =>
         "secrets.js": import("../../dashboard/host/secrets.js", { with: { type: "file" } }),
         "script.js": import("../../dashboard/host/script.js", { with: { type: "file" } }),
         "server.js": import("../../dashboard/server.js", { with: { type: "file" } }),
-        "shared-answers.js": import("../../dashboard/shared-answers.js", { with: { type: "file" } }),
-        "sign-in.js": import("../../dashboard/sign-in.js", { with: { type: "file" } }),
         "style.css": import("../../dashboard/style.css", { with: { type: "file" } }),
         "sync.js": import("../../dashboard/host/sync.js", { with: { type: "file" } }),
         "table.js": import("../../dashboard/table.js", { with: { type: "file" } }),
