@@ -11,6 +11,12 @@ import { post, serveSource, TOKEN } from "../support";
 const test = browserTest();
 const browser = useBrowser();
 
+/** A picture of one pixel. */
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+
 /** A row as the server answers it. */
 const rowOf = (label: string, more: object = {}) => ({
   ...{ label, base_url: `link:${label}`, tags: [], trust: "identity", way: "link", state: "up", why: null },
@@ -267,14 +273,10 @@ test("the screen of a host is shown small under the pointer for who has switched
   await using host = await serveSource(["--rate-limit", "0"]);
   await using tab = await pageOf(host.url, MANY.slice(0, 3));
   const { page } = tab;
-  const png = Buffer.from(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
-    "base64",
-  );
   let asked = 0;
   await page.route(/screen\/thumbnail/, (route) => {
     asked += 1;
-    return route.fulfill({ contentType: "image/png", body: png });
+    return route.fulfill({ contentType: "image/png", body: PNG });
   });
   const link = page.getByRole("link", { name: "lab-00001" });
   await link.hover();
@@ -287,6 +289,24 @@ test("the screen of a host is shown small under the pointer for who has switched
   await page.getByRole("switch", { name: "Peek" }).hover();
   await page.locator(".host-peek").waitFor({ state: "hidden" });
   expect(tab.complaints).toEqual([]);
+});
+
+test("a small screen that a 429 has held up is there when the wait is over, while the pointer rests", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  await using tab = await pageOf(host.url, MANY.slice(0, 3));
+  const { page } = tab;
+  const slowDown = { status: 429, headers: { "retry-after": "1" }, json: { error: "rate limited" } };
+  let asked = 0;
+  await page.route(/screen\/thumbnail/, (route) =>
+    route.fulfill(asked++ === 0 ? slowDown : { contentType: "image/png", body: PNG }),
+  );
+  await page.getByRole("switch", { name: "Peek" }).click();
+  await page.getByRole("link", { name: "lab-00001" }).hover();
+  const peek = page.locator(".host-peek");
+  await peek.getByText("The server asks to wait 1 s.").waitFor();
+  await peek.locator("img").waitFor();
+  await page.getByRole("switch", { name: "Peek" }).hover();
+  await peek.waitFor({ state: "hidden" });
 });
 
 test("a join string is for a region where the desk has several NATS servers", async () => {
