@@ -172,7 +172,7 @@ export function runsTable() {
  *
  * @param {import("../view.js").View} view
  */
-export function historyPanel({ api, may, poll }) {
+export function historyPanel({ may, poll }) {
   const pages = paging(PAGE, () => polled.now());
   const status = el(
     "select",
@@ -225,19 +225,33 @@ export function historyPanel({ api, may, poll }) {
   let kept = new Map();
   /** The failed runs about which the black box was asked. */
   let askedAbout = "";
+  /** Asks it what it keeps. @type {import("../view.js").Poll | null} */
+  let box = null;
   const showRuns = () => listed.show(last.map((run) => ({ ...run, kept: kept.get(run.run_id) ?? null })));
 
   /** Asks what is kept where another run has failed: the page that shows it needs the scope screen. */
-  async function askKept() {
+  function askKept() {
     const failed = last.filter(({ status: how }) => how === "error" || how === "timeout");
     const about = failed.map(({ run_id }) => run_id).join(" ");
     if (about === askedAbout || !may("screen")) return;
     askedAbout = about;
-    // Without it, the runs are shown all the same.
-    const answer = await api.ask("black-box/kept").catch(() => null);
-    if (!answer || answer.count === 0) return;
-    kept = new Map(answer.runs.map((run) => [run.run_id, run]));
-    showRuns();
+    if (box) {
+      void box.now();
+      return;
+    }
+    box = poll({
+      path: "black-box/kept",
+      on: [],
+      every: 0,
+      show({ runs }) {
+        kept = new Map(runs.map((run) => [run.run_id, run]));
+        showRuns();
+      },
+      // Without it, the runs are shown all the same. It is asked again with them, but for a host that knows of none.
+      fail({ status }) {
+        if (status === 0 || status >= 500) askedAbout = "";
+      },
+    });
   }
 
   const polled = poll({
@@ -254,7 +268,7 @@ export function historyPanel({ api, may, poll }) {
       pages.shown(runs);
       last = runs;
       showRuns();
-      void askKept();
+      askKept();
     },
     fail: made.fail,
   });

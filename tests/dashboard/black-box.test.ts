@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import { keepSegments } from "../../src/host/desktop/screen/black-box/segments";
-import { browserTest, openPage, useBrowser } from "../browser";
+import { browserTest, openPage, settled, useBrowser } from "../browser";
 import { addSegment } from "../host/desktop/screen/black-box/support";
 import { post, serveSource, TOKEN } from "../support";
 
@@ -37,6 +37,39 @@ test("a failed run leads to what was on the screen before it, from its details a
   await page.getByRole("img", { name: /^The screen at / }).waitFor();
   await page.getByText(/^Before a run failed: /).waitFor();
   await page.getByText("off: what was kept before").waitFor();
+});
+
+const KEPT = { name: "What was on the screen before it failed" };
+
+test("what is kept for a failed run is asked for again where the server has asked to wait", async () => {
+  const slowDown = { status: 429, headers: { "retry-after": "1" }, json: { error: "rate limited" } };
+  await using tab = await openPage(browser, `${host.url}/dashboard#jobs`, {
+    token: TOKEN,
+    async prepare(page) {
+      await page.route(/\/black-box\/kept$/, (route) => route.fulfill(slowDown), { times: 1 });
+    },
+  });
+  await tab.page
+    .getByRole("table", { name: /Past runs/ })
+    .getByRole("link", KEPT)
+    .waitFor();
+});
+
+test("what is kept for a failed run, and could not be told, is asked for again with the runs", async () => {
+  const failing = { status: 500, json: { error: "internal error" } };
+  await using tab = await openPage(browser, `${host.url}/dashboard#jobs`, {
+    token: TOKEN,
+    async prepare(page) {
+      await page.route(/\/black-box\/kept$/, (route) => route.fulfill(failing), { times: 1 });
+    },
+  });
+  const { page } = tab;
+  const history = page.getByRole("table", { name: /Past runs/ });
+  await history.getByText("error", { exact: true }).first().waitFor();
+  await settled(page);
+  expect(await history.getByRole("link", KEPT).count()).toBe(0);
+  await host.call("/execute", post({ actions: [["AC_sleep", { seconds: 0 }]] }));
+  await history.getByRole("link", KEPT).waitFor();
 });
 
 test("the time line of a host of the address book comes through the desk, and leaves a row there", async () => {
