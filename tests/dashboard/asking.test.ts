@@ -3,7 +3,7 @@
  * missing answers.
  */
 import { afterAll, beforeAll, expect } from "bun:test";
-import type { Page, Route } from "playwright-core";
+import type { Page, Request, Route } from "playwright-core";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
@@ -180,8 +180,11 @@ for (const [name, path, shown] of [
   ["server", "token", "the host's own, which allows everything"],
   ["hosts/slowed/runs", "admin/hosts/slowed/look?*", "as the host said"],
   ["hosts/slowed/settings", "admin/hosts", "This desk may use there"],
+  // What is asked for seldom: every five minutes, and every one.
+  ["actions", "commands/reference", "AC_screen_size"],
+  ["diagnostics", "diagnose", "checked "],
 ] as const) {
-  test(`what the page ${name} asks for once is there when the time is over that the server has asked to wait`, async () => {
+  test(`what the page ${name} asks for at ${path} is there when the time is over that the server has asked to wait`, async () => {
     await host.call("/admin/hosts/add", post({ label: "slowed", base_url: host.url, token: host.token }));
     let asked = 0;
     const answer = (route: Route) => (asked++ === 0 ? slowDown(route) : route.continue());
@@ -191,6 +194,65 @@ for (const [name, path, shown] of [
     await page.clock.runFor(4_000);
     await page.getByText(shown).first().waitFor();
     await host.call("/admin/hosts/remove", post({ label: "slowed" }));
+  });
+}
+
+test("the states of files from which a host differs are there when the time is over that the server has asked to wait", async () => {
+  await host.call("/admin/hosts/add", post({ label: "drifts", base_url: host.url, token: host.token }));
+  const states = [{ name: "kiosk.yaml", drifted: [{ label: "drifts", differences: 2 }] }];
+  let asked = 0;
+  const answer = (route: Route) => (asked++ === 0 ? slowDown(route) : route.fulfill({ json: { states } }));
+  await using tab = await openPage("hosts/drifts", { "fleet/states": answer });
+  const { page } = tab;
+  await page.getByText("The server asks to slow down. Asking again in").waitFor();
+  await page.clock.runFor(4_000);
+  await page.getByText("kiosk.yaml (2 differences)").waitFor();
+  await host.call("/admin/hosts/remove", post({ label: "drifts" }));
+});
+
+test("the page of the server asks for the token once, not with each answer of the rest", async () => {
+  let asked = 0;
+  const answer = (route: Route) => {
+    asked += 1;
+    return route.fulfill({ status: 500, json: { error: "internal error" } });
+  };
+  await using tab = await openPage("server", { token: answer });
+  const { page } = tab;
+  await settled(page);
+  asked = 0;
+  for (let nth = 0; nth < 4; nth++) {
+    const answered = page.waitForResponse(/\/overview$/);
+    await page.clock.runFor(5_600);
+    await answered;
+  }
+  await settled(page);
+  // The stream of events, which is tried again meanwhile, looks whether it may.
+  expect(asked).toBeLessThan(3);
+});
+
+test("the page of the server says what the server could not answer until it has", async () => {
+  let asked = 0;
+  const answer = (route: Route) =>
+    asked++ === 0 ? route.fulfill({ status: 500, json: { error: "internal error" } }) : route.continue();
+  await using tab = await openPage("server", { overview: answer });
+  const { page } = tab;
+  await page.getByText("internal error").waitFor();
+  await page.clock.runFor(6_000);
+  await page.getByText("internal error").waitFor({ state: "hidden" });
+});
+
+for (const [name, path] of [
+  ["overview", "overview"],
+  ["inspector", "inspector/recent?*"],
+  ["live", "screen/state"],
+] as const) {
+  test(`an error that concerns two panels of the page ${name} is told once`, async () => {
+    const failing = (route: Route) => route.fulfill({ status: 500, json: { error: "internal error" } });
+    await using tab = await openPage(name, { [path]: failing });
+    const { page } = tab;
+    await page.getByText("internal error").first().waitFor();
+    await settled(page);
+    expect(await page.getByText("internal error").count()).toBe(1);
   });
 }
 
@@ -235,6 +297,24 @@ for (const [why, answer] of [
     await page.getByRole("link", { name: "The port is taken" }).waitFor();
   });
 }
+
+test("a search in the help that has failed is made again by no hidden tab, but once it is visible", async () => {
+  await using tab = await openPage("help");
+  const { page } = tab;
+  await page.getByText("A first fleet in ten minutes").waitFor();
+  const isSearch = (request: Request) => request.url().includes("help?search=");
+  await page.route(/\/help\?search=/, (route) => route.abort(), { times: 1 });
+  const failed = page.waitForEvent("requestfailed", isSearch);
+  await page.getByLabel("Words in all pages").fill("port taken");
+  await failed;
+  await hide(page, true);
+  const again: string[] = [];
+  page.on("request", (request) => isSearch(request) && again.push(request.url()));
+  await page.clock.runFor(10_000);
+  expect(again).toEqual([]);
+  await hide(page, false);
+  await page.getByRole("link", { name: "The port is taken" }).waitFor();
+});
 
 test("no page says that it is loading where the server has answered with an error", async () => {
   const failing = (route: Route) =>

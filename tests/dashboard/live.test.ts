@@ -155,6 +155,17 @@ test("a cut stream is opened again by itself with a new ticket, without control"
   expect(besides(tab.complaints)).toEqual([]);
 });
 
+test("what a host says against a view, and what the page does about it, are two sentences", async () => {
+  await using host = standIn(server.url);
+  await using tab = await openLive(host, {
+    async prepare(page) {
+      const busy = { status: 503, json: { error: "no display is there yet" } };
+      await page.route("**/screen/ticket", (route) => route.fulfill(busy));
+    },
+  });
+  await tab.page.getByText("no display is there yet. Trying again…").waitFor();
+});
+
 test("a view that was ended says why, and begins again only when a person asks for it", async () => {
   await using host = standIn(server.url);
   await using tab = await openLive(host);

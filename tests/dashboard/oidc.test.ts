@@ -106,6 +106,17 @@ test("who signs out in one tab is out in another that showed the form when they 
   await page.getByText("Your session has ended. Sign in again.").waitFor();
 });
 
+test("a session that is over by its time is over on the page too, which says so", async () => {
+  await using desk = await setUp();
+  await using tab = await signedIn(desk, "alice");
+  const { page } = tab;
+  // The browser drops a cookie by itself.
+  await page.context().clearCookies({ name: /^svc-signed-in-/ });
+  await page.getByRole("link", { name: "Diagnostics" }).click();
+  await page.getByText("Your session has ended. Sign in again.").waitFor();
+  await page.getByLabel("Token").waitFor();
+});
+
 test("who is in no group is told so, and which groups they have", async () => {
   await using desk = await setUp();
   await using tab = await openHere(desk);
