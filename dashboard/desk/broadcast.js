@@ -41,7 +41,7 @@ export function broadcastPanel({ api, signal }, selected) {
   text.addEventListener("input", () => sessionStorage.setItem(DRAFT_KEY, text.value));
   const canary = el("input", { type: "number", min: 0, value: 0 });
   const failures = el("input", { value: "100%", pattern: "\\d+%?" });
-  const parallel = el("input", { value: "64", pattern: "\\d+%?" });
+  const parallel = el("input", { placeholder: "64", pattern: "\\d+%?" });
   const stop = stopChoice();
   const go = actionButton("Broadcast…", start, (error) => made.tell(error), { class: "primary" });
   const plan = actionButton("Plan…", makeOne, (error) => made.tell(error));
@@ -127,7 +127,7 @@ export function broadcastPanel({ api, signal }, selected) {
         on: labels.join(","),
         canary: canary.valueAsNumber || 0,
         max_failures: share(failures.value),
-        max_parallel: share(parallel.value),
+        ...(parallel.value !== "" && { max_parallel: share(parallel.value) }),
         stop_on_error: stop.value(),
       };
       for await (const result of api.lines("admin/broadcast", body, running.signal)) {

@@ -1,9 +1,11 @@
 /**
- * How many connections to other servers this process may have at once, whoever in it opens them (`lib/slots.ts`).
+ * How many connections to other servers this process may have at once, whoever in it opens them (`lib/slots.ts`). Requests to hosts at a
+ * NATS server, which are over one connection, have as many for each of those servers (`lib/per-server.ts`).
  *
  * A caller that wants many leaves some free, so that others need not wait for its end.
  */
 import { descriptorLimit, outgoingOf } from "../lib/descriptors";
+import { perServer, serverOver } from "../lib/per-server";
 import { createSlots, type GiveBack, Requester, type Slots } from "../lib/slots";
 import { RemoteError } from "./carrier";
 
@@ -23,21 +25,20 @@ export const createConnectionSlots = (most: number): Slots =>
     left: () => new RemoteError("cancelled", "cancelled", false),
   });
 
-let slots: Slots | undefined;
-
 /** How many slots this process has. */
 export const countSlots = (): number => outgoingOf(descriptorLimit());
+
+const slotsAt = perServer(() => createConnectionSlots(countSlots()));
 
 /**
  * Waits for one of the slots of this process. The limit of open files is the process's, so no service owns them.
  *
+ * @param url the address that is to be reached.
  * @param token the named token for which it is; null for the owner, of whom each `signal` is a caller of its own.
  * @throws a `cancelled` {@link RemoteError} once `signal` is aborted.
  */
-export function takeSlot(signal?: AbortSignal, token: string | null = null): Promise<GiveBack> {
-  slots ??= createConnectionSlots(countSlots());
-  return slots.take(new Requester(token, signal));
-}
+export const takeSlot = (url: string, signal?: AbortSignal, token: string | null = null): Promise<GiveBack> =>
+  slotsAt(serverOver(url)).take(new Requester(token, signal));
 
 /** How many of so many slots one caller gets that is alone. */
 export const mostOfOne = (slots: number): number => Math.floor((TIMES_FREE * (slots + 1)) / (TIMES_FREE + 1));

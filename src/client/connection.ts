@@ -54,7 +54,7 @@ export async function carrierTo(
 ): Promise<Carrier> {
   const { url, via } = server;
   if (client !== null) await takeTurn(client, via ? url : new URL(url).origin, requests, signal);
-  const giveBack = await takeSlot(signal, client);
+  const giveBack = await takeSlot(url, signal, client);
   try {
     if (!via && !/^https?:/i.test(url))
       throw new RemoteError("unreachable", `no way to ${url} from here`, false);

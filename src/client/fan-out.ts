@@ -3,11 +3,12 @@
  */
 import type * as v from "valibot";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import { serverOver } from "../lib/per-server";
 import { patienceFor, runPool } from "../lib/pool";
 import { type LabelledServer, RemoteError } from "./carrier";
 import { callRemote, type Patience } from "./remote-call";
 
-/** How many servers are asked at once by default; answers may be large. */
+/** How many servers are asked at once by default, over each NATS server and otherwise; answers may be large. */
 const SLOTS = 16;
 
 /** One server's answer, or why there is none. */
@@ -41,6 +42,7 @@ export function askServers<I extends InputSchema, O extends OutputSchema>(
   const pool = {
     slots: atOnce,
     patienceMs: patienceFor(typeof timeoutMs === "number" ? timeoutMs : timeoutMs.sendMs),
+    serverOf: ({ server }: LabelledServer) => serverOver(server.url),
   };
   return runPool(servers, pool, async ({ label, server }) => {
     try {

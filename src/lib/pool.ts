@@ -5,7 +5,7 @@
  * slot, the whole would take (dead hosts ÷ slots) × timeout.
  */
 
-/** How many hosts may be waited for without a slot. */
+/** How many hosts may be waited for without a slot, at each server. */
 const MAX_SLOW = 2_000;
 
 /** How many of them may be hosts that are known to be slow, as long as others wait for their turn: of these, some will turn out slow too. */
@@ -27,6 +27,7 @@ interface Pool<T> {
   readonly slots: number;
   readonly patienceMs: number;
   readonly isSlow?: (item: T) => boolean;
+  readonly serverOf?: (item: T) => string;
 }
 
 /**
@@ -37,11 +38,31 @@ interface Pool<T> {
  * @param pool.patienceMs after how many milliseconds a host gives up its slot at the latest; infinite to limit all hosts at work
  *   to `slots`.
  * @param pool.isSlow whether an item is known to be slow: it never has a slot.
+ * @param pool.serverOf what the item is reached over (`serverOver` of `per-server.ts`): those of each server have slots of their own, as
+ *   many as `slots`, and wait for none of another. Default: all share them.
  * @param work must not throw.
  */
-export function runPool<T, R>(
+export async function runPool<T, R>(
   items: readonly T[],
-  { slots, patienceMs, isSlow = () => false }: Pool<T>,
+  { serverOf, ...pool }: Pool<T>,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const servers = serverOf && Map.groupBy(items.keys(), (at) => serverOf(items[at] as T));
+  if (!servers || servers.size < 2) return runTogether(items, pool, work);
+  const { isSlow, ...rest } = pool;
+  const results: R[] = new Array(items.length);
+  const itsPool = { ...rest, ...(isSlow && { isSlow: (at: number) => isSlow(items[at] as T) }) };
+  const workAt = async (at: number) => {
+    results[at] = await work(items[at] as T);
+  };
+  await Promise.all(Array.from(servers.values(), (those) => runTogether(those, itsPool, workAt)));
+  return results;
+}
+
+/** The same of items that share their slots. */
+function runTogether<T, R>(
+  items: readonly T[],
+  { slots, patienceMs, isSlow = () => false }: Omit<Pool<T>, "serverOf">,
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const { promise, resolve, reject } = Promise.withResolvers<R[]>();

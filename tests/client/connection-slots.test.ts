@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createConnectionSlots as createSlots } from "../../src/client/connection-slots";
+import {
+  countSlots,
+  createConnectionSlots as createSlots,
+  takeSlot,
+} from "../../src/client/connection-slots";
 import { Requester } from "../../src/lib/slots";
 import { nextTurn } from "../support";
 
@@ -89,6 +93,23 @@ describe("slots", () => {
     first.held[0]?.();
     await nextTurn();
     expect(last.held.length).toBe(1);
+  });
+
+  test("at one NATS server are no fewer where those at another are all taken", async () => {
+    const { signal } = caller();
+    const gone = new AbortController();
+    const held: Array<() => void> = [];
+    const take = (url: string, by: AbortSignal) => takeSlot(url, by, "anna").then((one) => held.push(one));
+    const silent = Array.from({ length: countSlots() }, () => take("nats:eu/U", gone.signal));
+    await nextTurn();
+    const before = held.length;
+    expect(before).toBeLessThan(countSlots());
+    const [first, other] = [take("nats:U", signal), take("nats:us/U", signal)];
+    await nextTurn();
+    expect(held.length).toBe(before + 2);
+    gone.abort();
+    await Promise.allSettled([...silent, first, other]);
+    for (const giveBack of held) giveBack();
   });
 
   test("are given back once, however often the caller does", async () => {

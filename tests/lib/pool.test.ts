@@ -101,6 +101,26 @@ describe("a pool", () => {
     expect(begun).toBe(2_500);
   });
 
+  test("asks hosts at one server, whatever those at another hold", async () => {
+    const silent = Promise.withResolvers<void>();
+    // More than may be waited for without a slot.
+    const items = [...Array(2_500).fill("eu"), ...Array(20).fill("us"), "eu known", "us"];
+    let quick = 0;
+    const pool = {
+      ...{ slots: 4, patienceMs: FOREVER, isSlow: (item: string) => item.endsWith("known") },
+      serverOf: (item: string) => item.slice(0, 2),
+    };
+    const done = runPool(items, pool, async (item) => {
+      if (item === "us") quick++;
+      else await silent.promise;
+      return item;
+    });
+    for (let turn = 0; turn < 20; turn++) await nextTurn();
+    expect(quick).toBe(21);
+    silent.resolve();
+    expect(await done).toEqual(items);
+  });
+
   test("waits for as long as hosts usually take, where all are slow", async () => {
     let atWork = 0;
     let most = 0;

@@ -8,6 +8,7 @@ import { carrierTo } from "../../client/connection";
 import { createConnectionPool } from "../../client/connection-pool";
 import { mayLackDescriptor, NO_DESCRIPTOR } from "../../client/dial";
 import { typed } from "../../client/remote-call";
+import { serverOver } from "../../lib/per-server";
 import { patienceFor, runPool } from "../../lib/pool";
 import { printable } from "../../lib/sanitize";
 import { createSharing } from "../../lib/share";
@@ -27,7 +28,7 @@ const PATIENT_MS = 2_000;
 const MAX_POLL_BYTES = 1_048_576;
 
 interface PollOptions {
-  /** Hosts to ask at once; slow hosts stop counting. */
+  /** Hosts to ask at once, at each NATS server and of all others; slow hosts stop counting. */
   readonly concurrency: number;
   /** How long a host may take for both answers, in milliseconds. */
   readonly timeoutMs: number;
@@ -49,13 +50,18 @@ interface PollOptions {
 /** The results of `hosts`, in their order. Never throws: an error is that host's result. */
 export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise<PollResult[]> {
   const { concurrency, timeoutMs, polled, isLost } = options;
-  const pool = { slots: concurrency, patienceMs: patienceFor(timeoutMs), ...(isLost && { isSlow: isLost }) };
+  const pool = {
+    ...{ slots: concurrency, patienceMs: patienceFor(timeoutMs), serverOf: serverOfHost },
+    ...(isLost && { isSlow: isLost }),
+  };
   return runPool(hosts, pool, async (host) => {
     const result = await pollHost(host, options);
     polled?.(result);
     return result;
   });
 }
+
+const serverOfHost = ({ base_url }: Host) => serverOver(base_url);
 
 /** Asks hosts whether they are healthy. Those who ask for the same at once share the answers. */
 export interface Poller {

@@ -21,6 +21,8 @@ export interface BroadcastCaller {
   targetOf(label: string): Target | undefined;
   /** In whose share its connections count (`shareOf`). */
   readonly client: string | null;
+  /** As of a policy (default: it is not). */
+  readonly limitsEachServer?: boolean;
   /** The caller stops waiting. */
   readonly signal: AbortSignal;
   /**
@@ -57,6 +59,7 @@ export class Broadcast implements Policy, Disposable {
   readonly isUrgent = true;
   readonly waits = false;
   readonly followsToken = false;
+  readonly limitsEachServer: boolean;
   readonly #results = new Map<string, JobResult>();
   /** The hosts of which the caller has the result. */
   readonly #reported = new Set<string>();
@@ -73,7 +76,8 @@ export class Broadcast implements Policy, Disposable {
     private readonly spec: Spec,
     private readonly sends: DeliverJob,
   ) {
-    const { signal } = caller;
+    const { signal, limitsEachServer = false } = caller;
+    this.limitsEachServer = limitsEachServer;
     if (signal.aborted) this.#leave();
     else signal.addEventListener("abort", this.#leave, { once: true });
   }

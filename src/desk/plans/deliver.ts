@@ -8,6 +8,7 @@
 import { RemoteError } from "../../client/carrier";
 import { jitter } from "../../lib/backoff";
 import { sleep } from "../../lib/deadline";
+import { perServer, serverOver } from "../../lib/per-server";
 import type { SigningKey } from "../../trust/identity";
 import type { JobAnswer } from "../../wire/job/answer";
 import { MAX_CONTENT_BYTES } from "../../wire/job/content";
@@ -43,7 +44,7 @@ interface Patience {
   readonly firstS: number;
   /** How long the answer to the question after it waits, in seconds. */
   readonly nextS: number;
-  /** How long the answer to a repeated request waits, in seconds, and how many such requests are open at once. */
+  /** How long the answer to a repeated request waits, in seconds, and how many such requests are open at once, at each server. */
   readonly longS: number;
   readonly most: number;
   /** The pause between requests of the other jobs, in milliseconds: a tenth of the time that the job has run, within these. */
@@ -64,8 +65,8 @@ interface Desk {
   readonly patience: Patience;
   /** The records that hosts have named in their last answers, by their addresses. */
   readonly answered: Map<string, string>;
-  /** How many requests are open that wait for long. */
-  long: number;
+  /** How many requests are open that wait for long, at a server (`lib/per-server.ts`). */
+  longAt(server: string): { count: number };
 }
 
 /** One call of `deliver`. */
@@ -93,7 +94,8 @@ export function createDelivery(
 ): Delivery {
   const requests = createJobRequests(key);
   const shared = { requests, fence, answered: new Map() };
-  const desk: Desk = { ...shared, patience: { ...PATIENCE, ...patience }, long: 0 };
+  const longAt = perServer(() => ({ count: 0 }));
+  const desk: Desk = { ...shared, patience: { ...PATIENCE, ...patience }, longAt };
   return {
     deliver: async (target, job, options) => deliverAs(attemptAt(desk, target, job, options)),
     async cancel(target, job, options) {
@@ -248,15 +250,16 @@ function answerTo({ desk, job, ask, bar }: Attempt, request: JobRequest, { recor
 
 /** Waits for the end of a job that runs. @param isNew whether the host has just begun it. */
 async function wait(attempt: Attempt, records: string | null, isNew: boolean): Promise<JobResult> {
-  const { desk, job, options, results } = attempt;
+  const { desk, target, job, options, results } = attempt;
   const { nextS, longS, most } = desk.patience;
+  const long = desk.longAt(serverOver(target.server.url));
   const known = { mayHave: true, hasBegun: true, records };
   options.running();
   const began = performance.now();
   for (let faults = 0, isNext = isNew, isHasty = false; ; isNext = false) {
     if (!isNext) options.idle?.();
-    const isLong: boolean = !isNext && !isHasty && desk.long < most;
-    if (isLong) desk.long++;
+    const isLong: boolean = !isNext && !isHasty && long.count < most;
+    if (isLong) long.count++;
     else if (!isNext && !(await attempt.pause(pauseAt(performance.now() - began, attempt))))
       return results.left();
     const elapsed = performance.now() - began;
@@ -275,7 +278,7 @@ async function wait(attempt: Attempt, records: string | null, isNew: boolean): P
       if (error.fault === "cancelled" || ms === undefined || !(await attempt.pause(jitter(ms))))
         return results.lost(error);
     } finally {
-      if (isLong) desk.long--;
+      if (isLong) long.count--;
     }
   }
 }

@@ -11,7 +11,7 @@ import { printable } from "../../lib/sanitize";
 import type { DeliverOptions, JobResult, Way } from "../../wire/job/job";
 import { UnreadableBookError } from "./hosts";
 import type { Step } from "./ledger/rows";
-import { NOT_LINKED, STEPS, type StepName } from "./plan";
+import { STEPS, type StepName } from "./plan";
 import { stepAfter } from "./protocol";
 import { type Entry, jobOf, type Run } from "./run";
 import { ASK, laterThan, TRY } from "./runner-parts";
@@ -43,7 +43,7 @@ export function start(entry: Entry): void {
 async function attempt(entry: Entry): Promise<void> {
   const { run, label, way: before } = entry;
   const { policy, shared } = run;
-  const freeSlot = shared.slots.take();
+  const freeSlot = shared.slotsAt(shared.hosts.serverOf(entry)).take();
   // Its answer is in memory until whoever waits for it has it.
   using room = answerRoom(policy.clientOf(run.plan));
   try {
@@ -54,7 +54,8 @@ async function attempt(entry: Entry): Promise<void> {
         : "no longer in the address book";
       return await end(entry, before ? "unknown" : "refused", { error });
     }
-    if (!before && policy.waits && shared.hosts.isOffline(label)) return await offline(entry, NOT_LINKED);
+    if (!before && policy.waits && shared.hosts.isOffline(label))
+      return await offline(entry, shared.hosts.whyOffline(label));
     const done = await policy.deliver(found, jobOf(entry), optionsFor(entry, freeSlot, room));
     // Writing down how it ended needs none.
     freeSlot();

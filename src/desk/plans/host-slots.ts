@@ -1,6 +1,6 @@
 /**
- * How many hosts are at work at once. As in `lib/pool.ts`, a host that takes long gives its slot to another and goes on
- * without one, so that dead hosts delay no other.
+ * How many hosts are at work at once, at each server (`lib/per-server.ts`). As in `lib/pool.ts`, a host that takes long gives its slot to
+ * another and goes on without one, so that dead hosts delay no other.
  */
 const SLOTS = 512;
 const MAX_SLOW = 4_000;

@@ -2,25 +2,35 @@
  * The hosts of plans as the address book and the hub have them now.
  */
 import { messageOf } from "../../lib/errors";
+import { orElse } from "../../lib/or-else";
 import type { Target } from "../../wire/job/job";
+import { NOT_LINKED } from "./plan";
 import type { Entry } from "./run";
 import type { RunnerUses } from "./runner-parts";
 
-/** What is known of hosts. Each throws {@link UnreadableBookError}. */
+/** What is known of hosts. Each throws {@link UnreadableBookError} unless it says otherwise. */
 export interface Hosts {
   /** Where the job of the entry goes; undefined where the address book has no such host. */
   targetOf(entry: Entry): (Target & { readonly identity: string }) | undefined;
   isOffline(label: string): boolean;
+  /** Why a host that is offline is that. Never throws. */
+  whyOffline(label: string): string;
   isExpected(label: string): boolean;
+  /** The server over which its host is reached (`lib/per-server.ts`), as far as that is known now. Never throws. */
+  serverOf(entry: Pick<Entry, "label">): string;
 }
 
-export const createHosts = (uses: Pick<RunnerUses, "hostOf" | "isOffline" | "isExpected">): Hosts => ({
+type Uses = Pick<RunnerUses, "hostOf" | "isOffline" | "whyOffline" | "isExpected" | "serverAt">;
+
+export const createHosts = (uses: Uses): Hosts => ({
   targetOf({ label, identity, run: { policy } }) {
     const target = policy.targetOf(label);
     return target ? { ...target, identity } : reading(() => uses.hostOf(label, identity));
   },
   isOffline: (label) => reading(() => uses.isOffline?.(label) ?? false),
+  whyOffline: (label) => orElse(() => uses.whyOffline?.(label), undefined) ?? NOT_LINKED,
   isExpected: (label) => reading(() => uses.isExpected?.(label) ?? false),
+  serverOf: ({ label }) => orElse(() => uses.serverAt?.(label), undefined) ?? "",
 });
 
 /** The address book cannot be read: what it says is not known. */

@@ -9,6 +9,7 @@ import { oldestKept } from "../../lib/age";
 import { conflict, Failure, notFound, unavailable } from "../../lib/errors";
 import { isLocked } from "../../lib/lock";
 import type { Log } from "../../lib/log";
+import { serverOver } from "../../lib/per-server";
 import { printable } from "../../lib/sanitize";
 import type { CancelJob, DeliverJob } from "../../wire/job/job";
 import { digestOfPlan } from "../../wire/job/plan-digest";
@@ -42,6 +43,8 @@ export interface PlansUses {
   readonly others?: Pick<ForeignPlans, "refusal" | "requireSilent" | "isHeard">;
   /** Whether the host at that address has no connection to this process, and had the time to make one. */
   isGone(address: string): boolean;
+  /** Why it has none, where that is known. */
+  whyGone?(address: string): string | undefined;
   /** Whether the host at that address has no connection to this process yet, and may have one soon. */
   isExpected(address: string): boolean;
   /** The id of the records of jobs of the host at that address, as it said when it connected; undefined where it did not. */
@@ -74,6 +77,8 @@ interface HostLinks {
   isExpected(label: string): boolean;
   /** Whether the host dials this process, and has no link to it. */
   isOffline(label: string): boolean;
+  /** Why it has none, where that is known. */
+  whyOffline(label: string): string | undefined;
 }
 
 /** The plans of a process. */
@@ -268,6 +273,14 @@ function hostsIn({ book, ...uses }: PlansUses) {
     isOffline(label: string): boolean {
       const host = all().get(label);
       return host !== undefined && uses.isGone(host.base_url);
+    },
+    whyOffline(label: string): string | undefined {
+      const host = all().get(label);
+      return host && uses.whyGone?.(host.base_url);
+    },
+    serverAt(label: string): string | undefined {
+      const host = all().get(label);
+      return host && serverOver(host.base_url);
     },
   };
 }

@@ -13,6 +13,8 @@ export interface Policy {
   readonly waits: boolean;
   /** Whether it pauses or ends with the token that applied it. */
   readonly followsToken: boolean;
+  /** Whether its limit of hosts at once is for those at each server (`lib/per-server.ts`), and not for all. */
+  readonly limitsEachServer: boolean;
   readonly deliver: DeliverJob;
   /** In whose share its connections count (`shareOf`). */
   clientOf(plan: Plan): string | null;
@@ -42,6 +44,7 @@ export const unattended = (deliver: DeliverJob): Policy => ({
   isUrgent: false,
   waits: true,
   followsToken: true,
+  limitsEachServer: false,
   deliver,
   clientOf: ({ token }) => token,
   targetOf: () => undefined,

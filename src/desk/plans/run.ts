@@ -1,12 +1,14 @@
 /**
  * A plan that this process runs: its hosts that have not ended, in memory. Fifty thousand take some 15 MiB.
  */
+import { perServer } from "../../lib/per-server";
 import type { Job, Way } from "../../wire/job/job";
 import { contentsOf, type HostContents } from "./host-contents";
 import type { Counts } from "./ledger/counts";
 import type { OpenTarget, Plan, PlanChange } from "./ledger/rows";
 import { FAILURES, jobId, limitIn, OPEN_STATES, type Phase, type TargetState } from "./plan";
 import type { Policy } from "./policy";
+import { ReadyHosts } from "./ready-hosts";
 import type { RunnerParts } from "./runner-parts";
 
 /** A host of a plan that has not ended. */
@@ -32,9 +34,6 @@ export interface Entry {
   cancel: { due: number; tries: number } | undefined;
 }
 
-/** After so many hosts that have begun, the list of those that are ready is cut. */
-const BEGUN = 1_000;
-
 /** A plan that this process runs. */
 export class Run {
   readonly entries = new Map<number, Entry>();
@@ -58,10 +57,10 @@ export class Run {
   /** What each host runs. */
   readonly contents: HostContents;
   readonly #failed: Set<number>;
-  /** Hosts that have a job, or may have one: while its answer is lost, it may run. */
-  readonly #working = new Set<Entry>();
-  #ready: Entry[] = [];
-  #next = 0;
+  /** Hosts that have a job, or may have one: while its answer is lost, it may run. Each with the server at which it counts. */
+  readonly #working = new Map<Entry, string>();
+  readonly #workingAt = perServer(() => ({ count: 0 }));
+  readonly #ready = new ReadyHosts<Entry>();
   #changed: Array<{ label: string; state: TargetState }> = [];
   #pause: { readonly at: number; readonly due: number } | undefined;
 
@@ -86,8 +85,14 @@ export class Run {
     return this.failures() > this.plan.forgiven + limitIn(this.plan.spec, this.plan.wave);
   }
 
-  hasRoom(): boolean {
-    return this.#working.size < (this.plan.spec.max_parallel ?? Number.POSITIVE_INFINITY);
+  /** Whether one more host at the server may begin, as far as the plan limits that. */
+  hasRoom(server: string): boolean {
+    const { count } = this.#workingAt(this.#countedAt(server));
+    return count < (this.plan.spec.max_parallel ?? Number.POSITIVE_INFINITY);
+  }
+
+  #countedAt(server: string): string {
+    return this.policy.limitsEachServer ? server : "";
   }
 
   /** This process no longer runs it. */
@@ -114,19 +119,22 @@ export class Run {
 
   #noteWork(entry: Entry): void {
     const isOpen = this.entries.get(entry.n) === entry && entry.way !== null && !this.overdue.has(entry);
-    if (entry.phase === "asking" || isOpen) this.#working.add(entry);
+    this.#countWork(entry, entry.phase === "asking" || isOpen);
+  }
+
+  #countWork(entry: Entry, isWorking: boolean): void {
+    const before = this.#working.get(entry);
+    if (isWorking === (before !== undefined)) return;
+    const server = before ?? this.#countedAt(this.shared.hosts.serverOf(entry));
+    this.#workingAt(server).count += isWorking ? 1 : -1;
+    if (isWorking) this.#working.set(entry, server);
     else this.#working.delete(entry);
   }
 
-  /** The next host of the waves that have begun, whose turn has not come. */
+  /** The next host of the waves that have begun, whose turn has not come, at a server where one more may be asked. */
   nextReady(): Entry | undefined {
-    for (let entry = this.#ready[this.#next]; entry; entry = this.#ready[this.#next]) {
-      this.#next++;
-      // Those that have begun are kept no longer: in the end, they would be all hosts of the plan.
-      if (this.#next === Math.min(this.#ready.length, BEGUN)) {
-        this.#ready.splice(0, this.#next);
-        this.#next = 0;
-      }
+    const isFree = (server: string) => this.shared.slotsAt(server).isFree() && this.hasRoom(server);
+    for (let entry = this.#ready.take(isFree); entry; entry = this.#ready.take(isFree)) {
       if (entry.phase !== "ready") continue;
       entry.phase = "resting";
       if (this.#mayBeReady(entry) && this.entries.has(entry.n)) return entry;
@@ -137,8 +145,12 @@ export class Run {
   /** The jobs before it at its host have ended. */
   again(entry: Entry): void {
     if (entry.phase === "ready" || !this.#mayBeReady(entry)) return;
+    this.#addReady(entry);
+  }
+
+  #addReady(entry: Entry): void {
     entry.phase = "ready";
-    this.#ready.push(entry);
+    this.#ready.push(this.shared.hosts.serverOf(entry), entry);
   }
 
   #mayBeReady({ state, phase, wave }: Entry): boolean {
@@ -146,10 +158,13 @@ export class Run {
   }
 
   #makeReady(): void {
-    this.#ready = [...this.entries.values()].filter((entry) => this.#mayBeReady(entry));
-    this.#next = 0;
-    for (const entry of this.#ready) entry.phase = "ready";
-    this.hadWork = this.#ready.length > 0;
+    this.#ready.clear();
+    this.hadWork = false;
+    for (const entry of this.entries.values()) {
+      if (!this.#mayBeReady(entry)) continue;
+      this.#addReady(entry);
+      this.hadWork = true;
+    }
   }
 
   /** Takes note that the state of a host has changed. */
@@ -169,7 +184,7 @@ export class Run {
   /** @returns false for one that is not there any more. */
   remove(entry: Entry): boolean {
     this.overdue.delete(entry);
-    this.#working.delete(entry);
+    this.#countWork(entry, false);
     return this.entries.get(entry.n) === entry && this.entries.delete(entry.n);
   }
 

@@ -6,6 +6,7 @@ import { type Backoff, doubled, jitter } from "../../lib/backoff";
 import { createBuckets } from "../../lib/buckets";
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
+import { perServer } from "../../lib/per-server";
 import type { CancelJob, DeliverJob, Target } from "../../wire/job/job";
 import { createHostQueues, type HostQueues } from "./host-queue";
 import { createHostSlots, type HostSlots } from "./host-slots";
@@ -29,12 +30,16 @@ export interface RunnerUses {
   hostOf(label: string, identity: string): (Target & { readonly identity: string }) | undefined;
   /** Whether the host is known to be unreachable. */
   isOffline?(label: string): boolean;
+  /** Why it is, where that is more than that it has no connection. */
+  whyOffline?(label: string): string | undefined;
   /** Whether nobody can know yet, since this process has just started: it is waited for. */
   isExpected?(label: string): boolean;
+  /** The server over which the host is reached (`lib/per-server.ts`); undefined where the address book has no such host. */
+  serverAt?(label: string): string | undefined;
   endings(): Promise<HowEnded>;
   /** Takes note that every host of a plan has ended, and the ledger has that. */
   ended?(plan: Plan): void;
-  /** How many waiting jobs begin in a minute (default 6,000). */
+  /** How many waiting jobs begin in a minute, at each server (default 6,000). */
   readonly startsPerMinute?: number;
 }
 
@@ -45,12 +50,13 @@ export interface RunnerParts {
   /** The plans that this process runs, by their number. */
   readonly runs: Map<number, Run>;
   readonly queues: HostQueues<Entry>;
-  readonly slots: HostSlots;
+  /** Those of the hosts at a server. */
+  slotsAt(server: string): HostSlots;
   readonly writer: Writer;
   /** Is aborted when the runner stops. */
   readonly stopping: AbortController;
-  /** Takes a turn of those jobs that have waited for their host. @returns false where the next one comes later. */
-  mayStart(): boolean;
+  /** Takes a turn of those jobs at a server that have waited for their host. @returns false where the next one comes later. */
+  mayStart(server: string): boolean;
   /** Has what may begin now begin, soon. */
   pump(): void;
   /** Logs what a plan waits for: once, until it is another thing. It is tried again with each look. */
@@ -76,10 +82,10 @@ export function createRunnerParts(uses: RunnerUses, begin: (shared: RunnerParts)
     hosts: createHosts(uses),
     runs: new Map(),
     queues: createHostQueues(),
-    slots: createHostSlots(pump),
+    slotsAt: perServer(() => createHostSlots(pump)),
     writer: createWriter(uses.ledger, log, pump),
     stopping: new AbortController(),
-    mayStart: () => startIn("", performance.now()) === 0,
+    mayStart: (server) => startIn(server, performance.now()) === 0,
     pump,
     complain(run, error) {
       const what = `${run ? `the plan ${run.plan.id}` : "plans"} cannot go on for now: ${messageOf(error)}`;

@@ -3,6 +3,7 @@
  *
  * Promises. Nothing begins but while its plan runs. A host has one job of a plan at a time, in the order in which plans came to it;
  * a broadcast waits for no plan, and holds up none. Jobs that have waited for their host begin at a limited rate; while they wait, they take no place of another.
+ * Hosts at one server (`lib/per-server.ts`) hold up none at another.
  */
 import { Failure } from "../../lib/errors";
 import { start, write } from "./dispatch";
@@ -56,9 +57,7 @@ const mayBegin = (run: Run) =>
   run.plan.state === "running" &&
   run.stopped === undefined &&
   !run.policy.isLeft() &&
-  Date.now() < (run.plan.expires ?? 0) &&
-  run.hasRoom() &&
-  run.shared.slots.isFree();
+  Date.now() < (run.plan.expires ?? 0);
 
 function waitBehind(entry: Entry): void {
   const first = entry.run.shared.queues.first(entry.label);
@@ -83,12 +82,13 @@ function mayCome({ run, label }: Entry): boolean {
 export function tryAgain(run: Run): void {
   const now = performance.now();
   for (const entry of run.entries.values()) {
-    if (entry.phase === "asking" || entry.due > now || !run.shared.slots.isFree()) continue;
+    if (entry.phase === "asking" || entry.due > now) continue;
     if (entry.state === "planned" && entry.due > 0) {
       entry.due = 0;
       run.again(entry);
     }
     if (entry.state === "sent" || entry.state === "running") {
+      if (!run.shared.slotsAt(run.shared.hosts.serverOf(entry)).isFree()) continue;
       run.shared.queues.take(entry.label, entry);
       start(entry);
     } else if ((entry.state === "waiting" || entry.phase === "awaited") && mayBegin(run)) tryHost(entry);
@@ -98,10 +98,11 @@ export function tryAgain(run: Run): void {
 /** Begins at a host that was not there, once it is there. */
 function tryHost(entry: Entry): void {
   const { run, label } = entry;
-  const { queues, hosts, mayStart } = run.shared;
+  const { queues, hosts, slotsAt, mayStart } = run.shared;
   if (!queues.take(label, entry) || mayCome(entry)) return;
   if (!hosts.isOffline(label)) {
-    if (mayStart()) start(entry);
+    const server = hosts.serverOf(entry);
+    if (slotsAt(server).isFree() && run.hasRoom(server) && mayStart(server)) start(entry);
   } else if (entry.state === "planned") run.again(entry);
   // What came after it does not wait for ever.
   else if (queues.behind(label).some(({ state }) => state === "planned")) start(entry);

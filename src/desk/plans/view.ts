@@ -102,6 +102,7 @@ interface Plans {
   isStalled(plan: Plan): boolean;
   isExpected(label: string): boolean;
   isOffline(label: string): boolean;
+  whyOffline(label: string): string | undefined;
 }
 
 export function summaryOf(plans: Plans, plan: Plan): v.InferInput<typeof PLAN_SUMMARY> {
@@ -171,7 +172,8 @@ function waitsOf(plans: Plans, plan: Plan, targets: readonly Target[], grant: Gr
       if (other) return [[target, maySee(grant, other) ? `the plan ${other.id}` : "an earlier plan"]];
       if (orElse(() => plans.isExpected(target.label), false))
         return [[target, "not seen since this desk started"]];
-      if (orElse(() => plans.isOffline(target.label), false)) return [[target, NOT_LINKED]];
+      if (orElse(() => plans.isOffline(target.label), false))
+        return [[target, orElse(() => plans.whyOffline(target.label), undefined) ?? NOT_LINKED]];
       return target.state === "waiting" ? [[target, target.error ?? "not reached yet"]] : [];
     }),
   );

@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { Via } from "../../../src/client/carrier";
+import { RemoteError, type Via } from "../../../src/client/carrier";
 import { carrierTo } from "../../../src/client/connection";
 import { createDelivery } from "../../../src/desk/plans/deliver";
 import { createJobRequests } from "../../../src/desk/plans/job-requests";
@@ -329,6 +329,44 @@ test("a long job is waited for with connections that are short, also by many at 
   for (const one of await ended) expect(one).toMatchObject({ state: "ok", running: 1 });
   expect(way.asked.filter((path) => path.endsWith("content"))).toHaveLength(8);
   expect(table.ran()).toBe(8);
+});
+
+test("a host whose job runs is waited for, whatever those at another NATS server hold", async () => {
+  let waits = 0;
+  /** To a host that runs what it gets, and answers nothing to a question that waits. */
+  const toHost = (): Via => {
+    let hasIt = false;
+    return async (_url, signal) => ({
+      async ask({ body = "" }) {
+        const { content, wait_s } = JSON.parse(body);
+        if (wait_s === 20) {
+          waits++;
+          return new Promise((_resolve, reject) => {
+            const leave = () => reject(new RemoteError("cancelled", "cancelled", true));
+            signal?.addEventListener("abort", leave);
+          });
+        }
+        hasIt ||= content !== undefined;
+        const answer = { id: "any", state: hasIt ? "running" : "unseen", outcome: null };
+        return { status: 200, body: Buffer.from(JSON.stringify(answer)) };
+      },
+      open: () => Promise.reject(new Error("not asked")),
+      pin: () => undefined,
+      [Symbol.dispose]() {},
+    });
+  };
+  const leaving = new AbortController();
+  const by = createDelivery(() => key, { firstS: 0, nextS: 0, most: 1, pauseMs: [3_600_000, 3_600_000] });
+  const ended = [];
+  for (const url of ["nats:eu/U", "nats:us/U"]) {
+    const before = waits;
+    const { server, ...about } = targetAt(url);
+    const target = { ...about, server: { ...server, via: toHost() } };
+    ended.push(brought(target, madeUpJob(), { signal: leaving.signal }, by));
+    await until("a question that waits", () => waits > before);
+  }
+  leaving.abort();
+  for (const one of ended) expect(await one).toMatchObject({ state: "lost" });
 });
 
 test("a job that is asked about seldom is asked about once its time limit is over", async () => {

@@ -579,6 +579,139 @@ describe("a plan whose hosts take all places", () => {
   });
 });
 
+describe("hosts of a server that passes nothing on", () => {
+  const serverAt = (label: string) => (label.startsWith("h") ? "nats:eu" : "nats:us");
+
+  /** A runner whose hosts of one server, those with an `h`, answer nothing and have all its places. @param areSent whether they were sent their jobs before. */
+  async function silenced(stack: DisposableStack, areSent: boolean) {
+    const made = stack.use(testLedger());
+    const fleet = testFleet();
+    const hosts = plannedHosts(5_000);
+    if (areSent) {
+      const loses: DeliverJob = async ({ label }, _job, { sent }) => {
+        await sent("job");
+        const result = { label, ok: false, status: "failed", delivered: true, duration_ms: 1 } as const;
+        return { state: "lost", result };
+      };
+      using before = testRunner(made, { deliver: loses, serverAt });
+      const { seq } = before.run(hosts);
+      await until("all are sent", () => made.ledger.counts(seq).sent === hosts.length);
+    }
+    let silent = 0;
+    const deliver: DeliverJob = (target, job, options) => {
+      if (!target.label.startsWith("h")) return fleet.deliver(target, job, options);
+      silent++;
+      return new Promise(() => {});
+    };
+    const running = stack.use(testRunner(made, { deliver, serverAt }));
+    if (areSent) running.runner.takeOver();
+    else running.run(hosts);
+    await until("all places are taken", async () => {
+      const before = silent;
+      await running.runner.wake();
+      // Longer than a host keeps its slot: none begins any more.
+      await Bun.sleep(400);
+      return silent > 4_000 && silent === before;
+    });
+    expect(silent).toBeLessThan(hosts.length);
+    return { made, running };
+  }
+
+  test.each([
+    ["that gets its jobs", false],
+    ["that got them before", true],
+  ])("hold up no plan at another, of one %s", async (_what, areSent) => {
+    using stack = new DisposableStack();
+    const { made, running } = await silenced(stack, areSent);
+    const { seq } = running.run(plannedHosts(3, "live"));
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 3 });
+  });
+
+  test("hold up no broadcast at another, and neither does one that is for both", async () => {
+    using stack = new DisposableStack();
+    const { made, running } = await silenced(stack, false);
+    const hosts = [...plannedHosts(9), ...plannedHosts(3, "live")];
+    const { seq } = made.ledger.create(newPlan(hosts, { kind: "broadcast" }), hosts, Date.now());
+    const ended: string[] = [];
+    const leaves = new AbortController();
+    const over = running.runner.attend(
+      made.ledger.plan(seq),
+      () => made.ledger.apply(seq, null, Date.now()),
+      {
+        ...{ content: "{}", targetOf: () => undefined, client: null, signal: leaves.signal },
+        done: ({ label }) => void ended.push(label),
+      },
+    );
+    await until("the others", () => ended.length === 3);
+    expect(ended.sort()).toEqual(["live0", "live1", "live2"]);
+    leaves.abort();
+    await over;
+  });
+
+  test.each([true, false])(
+    "hold up none at another in a broadcast with a limit, if that is for each server: %p",
+    async (limitsEachServer) => {
+      using made = testLedger();
+      const fleet = testFleet();
+      const deliver: DeliverJob = async (target, job, options) => {
+        if (target.label.startsWith("h"))
+          await new Promise((resolve) => options.signal.addEventListener("abort", resolve));
+        return fleet.deliver(target, job, options);
+      };
+      using running = testRunner(made, { deliver, serverAt });
+      const hosts = [...plannedHosts(9), ...plannedHosts(5, "live")];
+      const spec = { kind: "broadcast", max_parallel: 2 } as const;
+      const { seq } = made.ledger.create(newPlan(hosts, spec), hosts, Date.now());
+      const ended: string[] = [];
+      const leaves = new AbortController();
+      const over = running.runner.attend(
+        made.ledger.plan(seq),
+        () => made.ledger.apply(seq, null, Date.now()),
+        {
+          ...{
+            content: "{}",
+            targetOf: () => undefined,
+            client: null,
+            signal: leaves.signal,
+            limitsEachServer,
+          },
+          done: ({ label }) => void ended.push(label),
+        },
+      );
+      if (limitsEachServer) await until("the others", () => ended.length === 5);
+      else for (let turn = 0; turn < 50; turn++) await nextTurn();
+      expect(ended.filter((label) => label.startsWith("h"))).toEqual([]);
+      // One of two places is theirs for a moment.
+      if (!limitsEachServer) expect(ended.length).toBeLessThan(5);
+      leaves.abort();
+      await over;
+    },
+  );
+
+  test("take no turn of those at another that have waited", async () => {
+    using made = testLedger();
+    const fleet = testFleet((label) => (label.startsWith("h") ? "offline" : "ok"));
+    let isOffline = true;
+    const uses = { ...fleet, serverAt, isOffline: () => isOffline, startsPerMinute: 1 };
+    using running = testRunner(made, uses);
+    const plans = [
+      running.run(plannedHosts(50), { queue: true }),
+      running.run(plannedHosts(1, "live"), { queue: true }),
+    ];
+    for (const { seq, hosts } of plans)
+      await until("all wait", () => made.ledger.counts(seq).waiting === hosts);
+    isOffline = false;
+    for (const { label } of plannedHosts(50)) running.runner.hostUp(label);
+    await running.runner.wake();
+    running.runner.hostUp("live0");
+    await until("the one", async () => {
+      await running.runner.wake();
+      return made.ledger.counts(plans[1]?.seq ?? 0).ok;
+    });
+  });
+});
+
 /** A plan that was applied, of which nothing begins by itself. */
 function runOf(made: ReturnType<typeof testLedger>, seq: number): Run {
   const { deliver } = testFleet();

@@ -6,6 +6,7 @@
 import { RemoteError } from "../../../client/carrier";
 import type { ConnectionPool } from "../../../client/connection-pool";
 import { callRemote } from "../../../client/remote-call";
+import { serverOver } from "../../../lib/per-server";
 import { patienceFor, runPool } from "../../../lib/pool";
 import { printable } from "../../../lib/sanitize";
 import { mapInSlices } from "../../../lib/turn";
@@ -21,7 +22,7 @@ const MAX_BYTES = 131_072;
 
 /** How hosts are asked. */
 export interface AskOptions {
-  /** Hosts to ask at once; slow hosts stop counting. */
+  /** Hosts to ask at once, at each NATS server and of all others; slow hosts stop counting. */
   readonly concurrency: number;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -47,7 +48,10 @@ export async function lookForOdd(
   options: AskOptions,
 ): Promise<OddHost[]> {
   const { concurrency, timeoutMs } = options;
-  const pool = { slots: concurrency, patienceMs: patienceFor(timeoutMs) };
+  const pool = {
+    ...{ slots: concurrency, patienceMs: patienceFor(timeoutMs) },
+    serverOf: ({ base_url }: Host) => serverOver(base_url),
+  };
   const prepare = createPreparing();
   const answers = await runPool(hosts, pool, async (host): Promise<PreparedScreen | OddHost> => {
     const answer = await askOne(book, host, options);

@@ -51,7 +51,10 @@ export const findOdd = operation({
       v.optional(SELECTION, "all"),
       `${WHICH}. Tags that it names are those by which hosts are compared`,
     ),
-    concurrency: field(v.optional(whole(1, 1_000), 64), "Hosts to ask at once; slow hosts stop counting"),
+    concurrency: field(
+      v.optional(whole(1, 1_000), 64),
+      "Hosts to ask at once, at each NATS server; slow hosts stop counting",
+    ),
     timeout_s: field(v.optional(seconds(between(0.1, 300)), 10), "Time limit for each host, in seconds"),
   }),
   output: v.object({

@@ -25,7 +25,7 @@ export const LABELS = field(
   "Labels of the hosts, in place of `on`",
 );
 
-/** How many hosts have something to do at once. */
+/** How many hosts have something to do at once, at each NATS server and of all others. */
 export const DEFAULT_CONCURRENCY = 64;
 
 const HOST_COUNT = whole(0, 100_000);
@@ -50,8 +50,8 @@ export const BROADCAST = v.strictObject({
   actions: field(REMOTE_LIST, "Action list, as for POST /execute"),
   on: field(v.optional(orLabels(SELECTION)), `${WHICH} (with retry default: all)`),
   max_parallel: field(
-    v.optional(SHARE, DEFAULT_CONCURRENCY),
-    "Hosts that run at once: a number, or a share such as 25%",
+    v.optional(SHARE),
+    "Hosts that run at once: a number, or a share such as 25% (default: 64 at each NATS server)",
   ),
   max_failures: field(
     v.optional(SHARE, "100%"),

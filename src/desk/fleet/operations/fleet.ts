@@ -71,6 +71,8 @@ export interface BroadcastUses extends Uses {
     readonly scope: readonly Limit[] | null;
     readonly maxFailures: number;
     readonly maxParallel: number;
+    /** Whether that is for the hosts at each NATS server by itself (default: it is not). */
+    readonly limitsEachServer?: boolean;
     /** Whether it is a part of a script of several hosts. */
     readonly isPart?: boolean;
     readonly grant: Grant;
@@ -110,7 +112,7 @@ export const poll = operation({
     on: field(v.optional(orLabels(SELECTION)), `${WHICH} (default: all)`),
     concurrency: field(
       v.optional(whole(1, 1_000), DEFAULT_CONCURRENCY),
-      "Hosts to ask at once; slow hosts stop counting",
+      "Hosts to ask at once, at each NATS server; slow hosts stop counting",
     ),
     timeout_s: field(v.optional(seconds(between(0.01, 300)), 3), "Time limit for each host, in seconds"),
     labels: LABELS,
@@ -234,7 +236,9 @@ async function broadcastTo(
     return taken instanceof Promise ? taken : undefined;
   };
   const limits = {
-    maxParallel: Math.max(1, countOf(input.max_parallel, hosts.length)),
+    maxParallel: Math.max(1, countOf(input.max_parallel ?? DEFAULT_CONCURRENCY, hosts.length)),
+    // A limit that somebody gives is strict.
+    limitsEachServer: input.max_parallel === undefined,
     maxFailures: countOf(input.max_failures, hosts.length),
   };
   // The token of a host may allow more than that of the caller.

@@ -5,6 +5,7 @@ import type * as v from "valibot";
 import { RemoteError, type RemoteServer } from "../../../client/carrier";
 import { callRemote } from "../../../client/remote-call";
 import type { Endpoint, InputSchema } from "../../../core/operation";
+import { serverOver } from "../../../lib/per-server";
 import { patienceFor, runPool } from "../../../lib/pool";
 import type { STATE_COMPARISON } from "../../../wire/state/messages";
 import { type HostCompared, isToApply } from "./compared";
@@ -37,7 +38,10 @@ export function compareHosts<I extends InputSchema, T>(
   endpoint: Endpoint<I, typeof STATE_COMPARISON>,
   { timeoutMs, signal, client, maxBytes, keep }: AskOptions<T>,
 ): Promise<T[]> {
-  const pool = { slots: SLOTS, patienceMs: patienceFor(timeoutMs) };
+  const pool = {
+    ...{ slots: SLOTS, patienceMs: patienceFor(timeoutMs) },
+    serverOf: ({ server }: AskedHost<unknown>) => serverOver(server.url),
+  };
   return runPool(hosts, pool, async ({ label, server, input }) =>
     keep(
       await answerOf(label, () => callRemote(server, endpoint, input, timeoutMs, signal, client, maxBytes)),
