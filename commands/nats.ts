@@ -48,12 +48,13 @@ export default {
       text: ({ host, desk }) =>
         [
           host && connectionText("this host", host),
+          desk && desk.fault !== null && desk.fault !== desk.problem && printable(desk.fault, 500),
           desk && connectionText("this desk", desk, desk.hosts, desk.twins),
           ...(desk?.regions.map((one) =>
             connectionText(`this desk, region ${one.region}`, one, one.hosts, one.twins),
           ) ?? []),
         ]
-          .filter((line) => line !== null)
+          .filter((line) => line)
           .join("\n") ||
         "no NATS: this host has joined no desk with a server, and there is no nats.json here",
       examples: [["$0 nats show", "Whether this machine has its connection to the NATS server"]],

@@ -71,6 +71,13 @@ export async function faultIn(text: string, notation: Notation = "json"): Promis
   return fault ? { ...fault.place, expected: fault.expected } : undefined;
 }
 
+/** The line at which `text`, which is short, is not JSON; undefined when it is JSON. */
+export function faultyLine(text: string): number | undefined {
+  const scanner = new JsonScanner(text, undefined);
+  while (!scanner.goOn());
+  return scanner.fault?.place.line;
+}
+
 async function scan(
   text: string,
   notation: Notation,

@@ -97,7 +97,7 @@ function looksOf(
     },
     "the address book of an earlier svc was not taken over": lookAtBook,
     "the link to the desk did not start or end": lookAtDesk,
-    "the connection to the NATS server did not start": lookAtNats,
+    "what nats.json says was not taken over": lookAtNats,
     "the audit logs of the hosts are not watched": async () => {
       if (phase.runsJobs && existsSync(files.deskKey) && hasBook(files)) await watchLogs();
     },

@@ -3,6 +3,7 @@
  * the desk that it has joined.
  *
  * The promise: a server says nothing of hosts that the address book has at another one, and one that is lost takes only its own hosts.
+ * While nats.json cannot be used, what it said before holds.
  */
 import { RemoteError, type Via } from "../client/carrier";
 import type { AddressBook } from "../desk/fleet/address-book";
@@ -20,7 +21,7 @@ import { printable } from "../lib/sanitize";
 import { version } from "../version";
 import type { Membership } from "../wire/join/membership";
 import type { NatsCarrier } from "../wire/nats/carrier";
-import type { ServerPart, ServerParts } from "../wire/nats/desk-part";
+import type { ServerPart, ServerParts, UnusablePart } from "../wire/nats/desk-part";
 import { FIRST, natsPlaceOf } from "../wire/nats/region";
 import { createHostIndex } from "./host-index";
 
@@ -43,13 +44,16 @@ export interface DeskOverNats {
   look(): Promise<void>;
   /** By region, the first server as {@link FIRST}; empty where this desk uses no NATS, or has not connected yet. */
   current(): ReadonlyMap<string, NatsDesk>;
+  /** Why there is no connection to the server of a region, where nats.json names none; undefined also before it was read. */
+  whyNone(region: string): string | undefined;
   /** The plans of this desk have changed: the desks at each server hear of it. */
   plansChanged(): void;
   stop(): Promise<void>;
 }
 
 /**
- * The connections of this desk, with what `nats.json` says now. Those whose part there has not changed stay as they are.
+ * The connections of this desk, with what `nats.json` says now. Those whose part there has not changed stay as they are, and all of them
+ * while it cannot be used.
  *
  * @param mayFollow whether this process follows which hosts are there; once it does, it goes on.
  */
@@ -63,9 +67,7 @@ export function createDeskOverNats(
   const made = new Map<string, NatsDesk>();
   /** What each was made of. */
   const kept = new Map<string, string>();
-  let stamp: string | undefined;
   let follows = false;
-  const inTurn = createQueue();
   const announced = readForAll(ownPlans);
 
   /** Stops those that were made of something else than `wanted`. */
@@ -78,18 +80,9 @@ export function createDeskOverNats(
       }),
     );
   const make = async (): Promise<void> => {
-    follows ||= mayFollow();
-    const now = `${fileStamp(files.nats)} ${follows}`;
-    if (stamp === now) return;
-    // What throws is tried again at the next look.
-    stamp = undefined;
-    const parts = await serversIn(files.nats).catch(async (error) => {
-      await stopOthers();
-      throw error;
-    });
+    const parts = await serversIn(files.nats);
     if (parts.size > 0) await makeAll(parts);
     else await stopOthers();
-    stamp = now;
   };
   const makeAll = async (parts: ServerParts): Promise<void> => {
     const [{ createNatsDesk }, { openSigningKey }] = await Promise.all([
@@ -97,8 +90,8 @@ export function createDeskOverNats(
       import("../trust/identity"),
     ]);
     const key = openSigningKey(files.deskKey);
-    const madeOf = (part: ServerPart | Failure) =>
-      JSON.stringify([follows, key.publicKey, part instanceof Failure ? part.message : part]);
+    const madeOf = (part: ServerPart | UnusablePart) =>
+      JSON.stringify([follows, key.publicKey, part instanceof Failure ? [part.message, part.about] : part]);
     const wanted = new Map(Array.from(parts, ([region, part]) => [region, madeOf(part)]));
     await stopOthers(wanted);
     const book = await addressBook();
@@ -119,19 +112,20 @@ export function createDeskOverNats(
       kept.set(region, wanted.get(region) ?? "");
     }
   };
-  /** One look after the other. */
-  const now = (): Promise<void> => inTurn(make);
-  const deskAt = async (region: string): Promise<NatsDesk | undefined> => {
-    try {
-      await now();
-    } catch (error) {
-      throw new RemoteError("unreachable", messageOf(error), false);
-    }
-    return made.get(region);
+  const { look, fault, isKnown } = onceForEach(() => {
+    follows ||= mayFollow();
+    return `${fileStamp(files.nats)} ${follows}`;
+  }, make);
+  /** @throws a {@link RemoteError} where there is none. */
+  const deskAt = async (region: string): Promise<NatsDesk> => {
+    await look().catch(() => {});
+    const desk = made.get(region);
+    if (!desk) throw new RemoteError("unreachable", fault() ?? unnamed(region), false);
+    return desk;
   };
   const via: Via = async (...asked) => {
     const region = natsPlaceOf(asked[0])?.region ?? FIRST;
-    for (let asking = await deskAt(region); asking; ) {
+    for (let asking = await deskAt(region); ; ) {
       try {
         return await asking.via(...asked);
       } catch (error) {
@@ -141,19 +135,21 @@ export function createDeskOverNats(
         asking = next;
       }
     }
-    const missing =
-      region === FIRST
-        ? "there is no nats.json here: `svc nats use` takes one"
-        : `nats.json has no region ${region}: \`svc nats use\` takes its part`;
-    throw new RemoteError("unreachable", missing, false);
   };
   return {
     via,
     async look() {
-      await now();
+      const error = await look().then(
+        () => undefined,
+        (thrown) => thrown,
+      );
       for (const desk of made.values()) desk.start();
+      if (error === undefined) return;
+      const until = made.size > 0 ? "the connections stay as they are" : "this desk goes on without NATS";
+      throw error instanceof Failure ? unavailable(`${error.message}; until then ${until}`) : error;
     },
     current: () => made,
+    whyNone: (region) => (made.has(region) || !isKnown() ? undefined : (fault() ?? unnamed(region))),
     plansChanged() {
       announced.forget();
       for (const desk of made.values()) desk.plansChanged();
@@ -162,13 +158,47 @@ export function createDeskOverNats(
   };
 }
 
+/** Why there is no connection to the server of a region that `nats.json` does not name. */
+const unnamed = (region: string): string =>
+  region === FIRST
+    ? "there is no nats.json here: `svc nats use` takes one"
+    : `nats.json has no region ${region}: \`svc nats use\` takes its part`;
+
+/** Does `work` whenever what `stampOf` returns has changed. What fails is tried again, once a second: thousands of requests ask. */
+function onceForEach(stampOf: () => string, work: () => Promise<void>) {
+  let done: string | undefined;
+  let failed: { readonly stamp: string; readonly at: number; readonly error: unknown } | undefined;
+  const inTurn = createQueue();
+  const workIfDue = async (): Promise<void> => {
+    const stamp = stampOf();
+    if (stamp === done) return;
+    if (stamp === failed?.stamp && performance.now() - failed.at < AGE_MS) throw failed.error;
+    done = undefined;
+    try {
+      await work();
+    } catch (error) {
+      failed = { stamp, at: performance.now(), error };
+      throw error;
+    }
+    done = stamp;
+    failed = undefined;
+  };
+  return {
+    /** One look after the other. @throws what `work` has thrown. */
+    look: (): Promise<void> => inTurn(workIfDue),
+    /** Why it has failed; undefined where it has not. */
+    fault: () => failed && messageOf(failed.error),
+    isKnown: () => done !== undefined || failed !== undefined,
+  };
+}
+
 /** As `readServers`. */
 const serversIn = async (file: string): Promise<ServerParts> =>
   (await import("../wire/nats/desk-part")).readServers(file);
 
 /** Who this desk is at a server. */
-function userAt(part: ServerPart | Failure) {
-  if (part instanceof Failure) return { id: "", name: "", login: part };
+function userAt(part: ServerPart | UnusablePart) {
+  if (part instanceof Failure) return { id: part.about.id, name: "", login: part };
   const { server, desk } = part;
   const { id, name, seed, jwt } = desk;
   return { id, name, login: { server, seed, jwt, name: "svc desk" } };

@@ -70,7 +70,7 @@ export function createService({
   const { revocations, phase } = shared;
   const handOver = handsOver && handOverOf(shared);
   const { watchLogs, ...audit } = auditFeatures(shared, logsAuditFailures);
-  const { isGone, isExpected, recordsAt, lookAtBook, lookAtDesk, lookAtNats, stopLink, ...desk } =
+  const { isGone, whyGone, isExpected, recordsAt, lookAtBook, lookAtDesk, lookAtNats, stopLink, ...desk } =
     deskFeatures(shared);
   const { hasJobs, ...runs } = runFeatures(shared, given.history_rows);
 
@@ -87,7 +87,7 @@ export function createService({
     ...desk,
     ...standby,
     ...runs,
-    ...planFeatures(shared, { isGone, isExpected, recordsAt }),
+    ...planFeatures(shared, { isGone, whyGone, isExpected, recordsAt }),
     ...desktopFeatures(shared),
     ...peerFeatures(shared, forwardSamples),
     ...surfaceFeatures(shared, { operations, eventTypes }),

@@ -1,5 +1,6 @@
 /** The connections of a desk to its NATS servers, as `nats.json` comes and changes under them. */
 import { expect, mock, spyOn, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createPresence } from "../../src/desk/fleet/presence";
 import { silentLog } from "../../src/lib/log";
@@ -203,6 +204,58 @@ test("a region whose entry is broken is one that is off, until it is mended; the
     use(first.server.urls, { eu: eu.server.urls });
     using _there = await desk.via(euHost, undefined, null);
     expect([first.count(), eu.count()]).toEqual([1, 1]);
+  } finally {
+    await desk.stop();
+  }
+});
+
+test("while nats.json is not JSON, the connections stay as they are, and a desk that starts then goes on without", async () => {
+  await using made = testService();
+  await using first = await startHostile(() => {});
+  await using eu = await startHostile(() => {});
+  const { desk, use } = deskOf(made);
+  const { desk: next } = deskOf(made);
+  use(first.server.urls, { eu: eu.server.urls });
+  try {
+    using _here = await desk.via(someHost, undefined, null);
+    using _there = await desk.via(euHost, undefined, null);
+    writeFileSync(join(made.configDir, "nats.json"), '{\n  "svc_nats": 1,\n}\n');
+    const fault = "nats.json is not JSON (line 3): mend it or restore it from a backup";
+    await expect(desk.look()).rejects.toThrow(
+      `${fault}; \`svc config set-aside nats.json\` begins anew without it; until then the connections stay as they are`,
+    );
+    using _again = await desk.via(euHost, undefined, null);
+    expect([first, eu].map((one) => [one.count(), one.open()])).toEqual([
+      [1, 1],
+      [1, 1],
+    ]);
+    await expect(next.look()).rejects.toThrow("until then this desk goes on without NATS");
+    const refused = { fault: "unreachable", sent: false, message: expect.stringContaining(fault) };
+    await expect(next.via(someHost, undefined, null)).rejects.toMatchObject(refused);
+    await expect(desk.via(`nats:us/${key}`, undefined, null)).rejects.toMatchObject(refused);
+    use(first.server.urls);
+    await expect(desk.via(euHost, undefined, null)).rejects.toThrow("nats.json has no region eu");
+    using _begun = await next.via(someHost, undefined, null);
+    expect(first.count()).toBe(2);
+  } finally {
+    await Promise.all([desk.stop(), next.stop()]);
+  }
+});
+
+test("a region that nats.json does not name has no connection, and says how it gets one, until it does", async () => {
+  await using made = testService();
+  await using server = await startHostile(() => {});
+  const { desk, use } = deskOf(made);
+  use(server.server.urls);
+  try {
+    // Nobody knows yet.
+    expect(desk.whyNone("eu")).toBeUndefined();
+    await desk.look();
+    const why = "nats.json has no region eu: `svc nats use` takes its part";
+    expect(["", "eu"].map(desk.whyNone)).toEqual([undefined, why]);
+    use(server.server.urls, { eu: server.server.urls });
+    await desk.look();
+    expect(desk.whyNone("eu")).toBeUndefined();
   } finally {
     await desk.stop();
   }

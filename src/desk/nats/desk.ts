@@ -10,6 +10,7 @@ import type { SigningKey } from "../../trust/identity";
 import { createHostRequests, HostCarrier } from "../../wire/link/host-requests";
 import { inBatches } from "../../wire/nats/batch";
 import type { Login } from "../../wire/nats/connect";
+import type { UnusablePart } from "../../wire/nats/desk-part";
 import { type GuardedConnection, guarded } from "../../wire/nats/guarded-connection";
 import { type ConnectionState, type KeptConnection, keepConnection } from "../../wire/nats/kept-connection";
 import { createNatsPresence, type NatsPresence, type PresenceParts } from "../../wire/nats/presence";
@@ -43,7 +44,7 @@ interface DeskParts {
   /** The public half of the desk's NKey. */
   readonly id: string;
   /** Its server, and who it is there; or why that cannot be used, which is why there is no connection. */
-  readonly login: Login | Failure;
+  readonly login: Login | UnusablePart;
   /** With which it seals requests. */
   readonly key: SigningKey;
   /** The id of the host with this NKey; undefined where no such host has joined. */
@@ -155,7 +156,7 @@ export function createNatsDesk(given: DeskParts): NatsDesk {
     return new HostCarrier(asking, url.replace(/^nats:(?:[^/]*\/)?/, ""), signal);
   };
   return {
-    about: { id, urls: login instanceof Failure ? [] : login.server.urls },
+    about: login instanceof Failure ? login.about : { id, urls: login.server.urls },
     via,
     start: () => void keep(),
     state: () => kept?.state() ?? null,
@@ -184,7 +185,7 @@ function exchangePlans(
 }
 
 /** @throws a login that is a failure. */
-function usable(login: Login | Failure): Login {
+function usable(login: Login | UnusablePart): Login {
   if (login instanceof Failure) throw login;
   return { ...login, nextMs: NEXT_MS };
 }

@@ -66,6 +66,8 @@ export interface DeskFeatures extends Pick<HostUses, "ownPin" | "natsKey" | "des
 export interface Desk extends DeskFeatures {
   /** Whether the host with this address is known to be away. */
   isGone(address: string): boolean;
+  /** Why it is away, where that is more than that it has no connection. */
+  whyGone(address: string): string | undefined;
   /** Whether it is not there yet and may be in a moment. */
   isExpected(address: string): boolean;
   /** The id of its records of jobs, as it said when it connected; undefined where it did not. */
@@ -268,7 +270,7 @@ function reachedHosts({
   options,
   made,
   phase,
-}: ServiceParts): Pick<Desk, "isGone" | "recordsAt" | "isExpected"> {
+}: ServiceParts): Pick<Desk, "isGone" | "whyGone" | "recordsAt" | "isExpected"> {
   /** What knows which hosts are there that are reached like this. */
   const hostsBy = (address: string) => {
     if (address.startsWith("link:")) return made.hub ?? null;
@@ -281,8 +283,14 @@ function reachedHosts({
       ? options.hub === true
       : address.startsWith("nats:") && phase.runsJobs && !phase.hasLooked && existsSync(files.nats);
   const keyIn = (address: string) => natsPlaceOf(address)?.key ?? address.slice(address.indexOf(":") + 1);
+  /** Of a host at a server that nats.json does not name: nothing is tried there until it does, which this server sees. */
+  const whyGone = (address: string) => {
+    const place = phase.runsJobs ? natsPlaceOf(address) : undefined;
+    return place && made.nats?.whyNone(place.region);
+  };
   return {
-    isGone: (address) => hostsBy(address)?.isGone(keyIn(address)) ?? false,
+    whyGone,
+    isGone: (address) => hostsBy(address)?.isGone(keyIn(address)) ?? whyGone(address) !== undefined,
     recordsAt: (address) => hostsBy(address)?.records(keyIn(address)),
     isExpected: (address) => hostsBy(address)?.isExpected(keyIn(address)) ?? isStarting(address),
   };

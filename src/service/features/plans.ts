@@ -48,7 +48,7 @@ export interface PlanFeatures {
 
 export function planFeatures(
   shared: ServiceParts,
-  { isGone, isExpected, recordsAt }: Pick<Desk, "isGone" | "isExpected" | "recordsAt">,
+  links: Pick<Desk, "isGone" | "whyGone" | "isExpected" | "recordsAt">,
 ): PlanFeatures {
   const { files, log, events, publish, tokens, made, phase, feature, stoppable, prepareFor, stopLast } =
     shared;
@@ -88,7 +88,7 @@ export function planFeatures(
           if (type.name !== "plan.target") made.nats?.plansChanged();
         },
         book: await shared.service.addressBook(),
-        ...{ isGone, isExpected, recordsAt },
+        ...links,
         goesOn: () => phase.runsJobs,
         requireInOffice: () => office.requireInOffice(files, shared.service.yieldUses().unwritten.taken),
         ...(shared.options.audit && {

@@ -8,6 +8,8 @@ import * as v from "valibot";
 import { secret } from "../../core/fields";
 import { conflict, Failure, forbidden, unavailable } from "../../lib/errors";
 import { writeFileAtomic } from "../../lib/files";
+import { jsonIn } from "../../lib/json-in";
+import { faultyLine } from "../../lib/json-places";
 import { orElse } from "../../lib/or-else";
 import { printable } from "../../lib/sanitize";
 import { parsePin } from "../../lib/spki";
@@ -22,9 +24,12 @@ const URL_TEXT = v.pipe(
   v.check((text) => parseServerUrl(text) !== undefined, "expected tls://host:port or wss://host:port"),
 );
 
+/** How many URLs one server has at most. */
+const MAX_URLS = 16;
+
 /** Where a server is, and how it is known: by its key, by who signed its certificate, or as the system trusts others. */
 export const NATS_SERVER = v.object({
-  urls: v.pipe(v.array(URL_TEXT), v.minLength(1), v.maxLength(16)),
+  urls: v.pipe(v.array(URL_TEXT), v.minLength(1), v.maxLength(MAX_URLS)),
   pin: v.optional(
     v.pipe(
       v.string(),
@@ -122,8 +127,14 @@ const SERVERS = v.looseObject({
   regions: v.optional(v.record(v.pipe(v.string(), v.minLength(1)), v.unknown())),
 });
 
+/** Why what a desk is at a server cannot be used, and what can be read of it. */
+export interface UnusablePart extends Failure {
+  /** The public half of the desk's NKey there, empty where there is none; and the URLs of the server that are some. */
+  readonly about: { readonly id: string; readonly urls: readonly string[] };
+}
+
 /** What a desk is at each of its servers, or why that cannot be used; by region, the first server as {@link FIRST}. */
-export type ServerParts = ReadonlyMap<string, ServerPart | Failure>;
+export type ServerParts = ReadonlyMap<string, ServerPart | UnusablePart>;
 
 /**
  * Empty where this desk uses no NATS.
@@ -147,14 +158,25 @@ const hasUsable = (parts: ServerParts): boolean =>
   [...parts.values()].some((part) => !(part instanceof Failure));
 
 /** `part`, or why it cannot be used, in words that quote nothing of it. */
-function usablePart(region: string, part: unknown): ServerPart | Failure {
+function usablePart(region: string, part: unknown): ServerPart | UnusablePart {
   const { success, output, issues } = v.safeParse(PART, part);
   if (success && (region === FIRST || v.is(REGION, region))) return output;
   const at = issues && v.getDotPath(issues[0]);
   const where = [...(region === FIRST ? [] : ["regions", region]), ...(at ? [at] : [])].join(".");
-  return unavailable(
-    `${printable(where, 80)} in nats.json cannot be used: mend it or restore the file from a backup`,
-  );
+  const why = `${printable(where, 80)} in nats.json cannot be used: mend it or restore the file from a backup`;
+  return Object.assign(unavailable(why), { about: legibleIn(part) });
+}
+
+/** What can be read of a part that cannot be used: only what is public. */
+function legibleIn(part: unknown): UnusablePart["about"] {
+  const { desk, server } = Object(part);
+  const { id, seed: own } = Object(desk);
+  const { urls } = Object(server);
+  const fromSeed = () => (isSeed(own, "U") ? nkey(own).id : "");
+  return {
+    id: isPublic(id, "U") ? id : orElse(fromSeed, ""),
+    urls: Array.isArray(urls) ? urls.filter((url) => v.is(URL_TEXT, url)).slice(0, MAX_URLS) : [],
+  };
 }
 
 /** The same of one server; undefined where this desk has none there. @throws also where that one cannot be used. */
@@ -189,19 +211,19 @@ export function readRegions(file: string): DeskPart["regions"] {
 export const writeDeskPart = (file: string, part: DeskPart): void =>
   writeFileAtomic(file, `${JSON.stringify(part, null, 2)}\n`);
 
-/** A private JSON file; undefined where there is none. @throws `unavailable` with `fault` when it holds something else. */
+/** A private JSON file; undefined where there is none. @throws `unavailable` when it is no JSON, and with `fault` when it holds something else. */
 export function readPart<S extends v.GenericSchema>(
   file: string,
   schema: S,
   fault: string,
 ): v.InferOutput<S> | undefined {
-  const text = readTrustFile(file);
+  const text = readTrustFile(file)?.toString();
   if (text === undefined) return undefined;
-  try {
-    return v.parse(schema, JSON.parse(text.toString()));
-  } catch {
-    throw unusable(file, fault);
-  }
+  const value = jsonIn(text);
+  if (value === undefined) throw unusable(file, `is not JSON (line ${faultyLine(text)})`);
+  const { success, output } = v.safeParse(schema, value);
+  if (!success) throw unusable(file, fault);
+  return output;
 }
 
 /** Why `content` is not a desk's part, in words that quote nothing of it. None where one server can be used, as for {@link readServers}. */

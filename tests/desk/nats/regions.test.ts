@@ -224,7 +224,11 @@ test("a region whose entry is broken is shown as that, and is missed alone; no c
   const shown = await callOperation(desk.service, showNats, {}, owner(desk));
   expect(shown.desk).toMatchObject({
     ...{ state: "off", urls: ["tls://nats.example:4222"] },
-    regions: [{ region: "eu", id: "", urls: [], state: "off", problem }],
+    // What can be read of it.
+    regions: [
+      { region: "eu", id: part.regions.eu.desk.id, urls: ["tls://eu.example:4222"], state: "off", problem },
+    ],
+    fault: null,
   });
   expect(await joinString(desk)).toMatchObject({ region: null });
   await expect(joinString(desk, { region: "eu" })).rejects.toThrow(problem);

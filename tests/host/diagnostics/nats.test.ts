@@ -61,6 +61,22 @@ test("a region whose settings cannot be used is a failure that says so", async (
   });
 });
 
+test("a nats.json that cannot be used is a failure, also where the connections are still up", async () => {
+  const fault = "nats.json is not JSON (line 1): mend it";
+  const found = (desk: typeof UP) => {
+    const report = async () => ({ host: null, desk: { ...desk, fault } });
+    return finding(nats, host({ runningServer: () => ({ ...SERVER, nats: report }) }));
+  };
+  expect(await found(UP)).toMatchObject({
+    ...{ severity: "error", extra: { nats: true } },
+    detail: expect.stringMatching(
+      /^nats\.json is not JSON \(line 1\): mend it; the connections of this desk are those of before.*; as a desk connected/,
+    ),
+  });
+  const off = await found({ ...OFF, urls: [], problem: fault } as never);
+  expect(off).toMatchObject({ severity: "error", detail: `as a desk not connected to its server: ${fault}` });
+});
+
 test("a host whose server does not run is a warning", async () => {
   expect(await finding(nats, host({ natsHost: async () => OFF }))).toMatchObject({
     severity: "warn",

@@ -46,6 +46,33 @@ test.each([
   },
 );
 
+const [desk, urls] = [newNKey("U"), ["tls://nats.example:4222"]];
+const nothing = { id: "", urls: [] };
+
+test.each([
+  ["nothing", "x", nothing],
+  ["nothing that is public", { desk: { id: "x", seed: "x" }, server: { urls: ["x"] } }, nothing],
+  [
+    "its key and its URLs",
+    { desk: { id: desk.id }, server: { urls: [...urls, 1, "ftp://x"] } },
+    { id: desk.id, urls },
+  ],
+  ["the key of its seed", { desk: { id: "x", seed: desk.seed }, server: null }, { id: desk.id, urls: [] }],
+])("of a region that cannot be used, %s can be read", (_what, eu, about) => {
+  using made = fileWith({ ...partOf(), regions: { eu } });
+  expect(readServers(made.file).get("eu")).toMatchObject({ about });
+});
+
+test("a file that is not JSON is said to be, with the line and nothing of it", () => {
+  using made = fileWith({});
+  writeFileSync(made.file, '{\n  "svc_nats": 1\n  "account": secret\n}');
+  for (const read of [readServers, readDeskPart]) {
+    expect(() => read(made.file)).toThrow(
+      "nats.json is not JSON (line 3): mend it or restore it from a backup; `svc config set-aside nats.json` begins anew without it",
+    );
+  }
+});
+
 test.each([
   ["one server", partOf(bad)],
   ["each server", { ...partOf(bad), regions: { eu: partOf(bad) } }],

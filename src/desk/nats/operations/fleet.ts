@@ -6,12 +6,13 @@ import { NO_INPUT } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { Failure } from "../../../lib/errors";
 import { configFiles } from "../../../lib/paths";
+import type { ServerParts } from "../../../wire/nats/desk-part";
 import { shown } from "../../../wire/nats/kept-connection";
 import { FIRST } from "../../../wire/nats/region";
 import type { NatsDesk } from "../desk";
 
 const CONNECTION = {
-  /** The public half of the NKey of this machine; empty, as `urls` is, where nats.json has nothing that can be used. */
+  /** The public half of the NKey of this machine; empty, as `urls` may be, where nats.json has none that can be read. */
   id: v.string(),
   urls: v.array(v.string()),
   /** `waiting`: for its next attempt; `off`: it does not connect. */
@@ -73,12 +74,15 @@ export const showNats = operation({
         ...DESK,
         /** The same of the server of each region, where this desk has several servers. */
         regions: v.array(v.object({ region: v.string(), ...DESK })),
+        /** Why nats.json as it is now cannot be used: what it said before holds, for a server that has read that. Null where it can. */
+        fault: v.nullable(v.string()),
       }),
     ),
   }),
   async run(service: Uses, _input, { grant }) {
     const used = service.natsDesks();
-    const desks = used.size > 0 ? used : await unused(service.configDir);
+    const { parts, fault } = await written(service.configDir);
+    const desks = used.size > 0 ? used : unused(parts, fault);
     const twins = [...desks.values()].some(({ presence }) => (presence?.twins().length ?? 0) > 0);
     const own =
       grant.on === undefined || !twins
@@ -92,6 +96,7 @@ export const showNats = operation({
         ? {
             ...connectionOf(first, own),
             regions: regions.map(([region, desk]) => ({ region, ...connectionOf(desk, own) })),
+            fault,
           }
         : null,
     };
@@ -117,14 +122,24 @@ function connectionOf(
 
 const NOT_YET = "it has not connected yet: `svc serve` does";
 
-/** A desk that nothing has needed yet in this process; empty where there is no nats.json. @throws as `readServers`. */
-async function unused(configDir: string): Promise<Map<string, Connection>> {
+/** What nats.json says now, or why it cannot be used. */
+async function written(configDir: string): Promise<{ parts: ServerParts; fault: string | null }> {
   const { readServers } = await import("../../../wire/nats/desk-part");
+  try {
+    return { parts: readServers(configFiles(configDir).nats), fault: null };
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return { parts: new Map(), fault: error.message };
+  }
+}
+
+/** A desk that nothing has needed yet in this process; empty where there is no nats.json. */
+function unused(parts: ServerParts, fault: string | null): Map<string, Connection> {
   const none = { state: () => null, presence: undefined };
+  if (fault !== null) return new Map([[FIRST, { ...none, about: { id: "", urls: [] }, problem: fault }]]);
   return new Map(
-    Array.from(readServers(configFiles(configDir).nats), ([region, part]): [string, Connection] => {
-      if (part instanceof Failure)
-        return [region, { ...none, about: { id: "", urls: [] }, problem: part.message }];
+    Array.from(parts, ([region, part]): [string, Connection] => {
+      if (part instanceof Failure) return [region, { ...none, about: part.about, problem: part.message }];
       return [region, { ...none, about: { id: part.desk.id, urls: part.server.urls } }];
     }),
   );

@@ -14,6 +14,8 @@ interface Connection {
   readonly lost: string | null;
   /** Of a desk: hosts of which two machines have the key. */
   readonly twins?: readonly string[];
+  /** Of a desk: why nats.json as it is now cannot be used. */
+  readonly fault?: string | null;
   /** Of a desk: the servers of its regions. */
   readonly regions?: ReadonlyArray<Connection & { readonly region: string }>;
 }
@@ -37,6 +39,7 @@ export const nats = check({
     const found = [
       now.host && judge(now.host, server !== null, "host"),
       now.desk && judge(now.desk, true, "desk"),
+      now.desk && judgeFile(now.desk),
       ...(now.desk?.regions ?? []).map((one) => judge(one, true, "desk", undefined, one.region)),
     ];
     const [first, ...rest] = found.filter((one) => one !== null);
@@ -86,6 +89,13 @@ export function judge(
           "if it refuses the credentials: svc leave, then svc join again",
         ];
   return (isLong || state === "off" ? failed : warning)(detail, advice, extra);
+}
+
+/** Null where there is nothing to say of nats.json that {@link judge} does not. */
+function judgeFile({ fault = null, problem }: Connection): Finding | null {
+  if (fault === null || fault === problem) return null;
+  const detail = `${fault}; the connections of this desk are those of before, and end with this server`;
+  return failed(detail, ["svc nats show"], { nats: true });
 }
 
 const RANK = { info: 0, warn: 1, error: 2 };
