@@ -100,10 +100,11 @@ function tryHost(entry: Entry): void {
   const { run, label } = entry;
   const { queues, hosts, slotsAt, mayStart } = run.shared;
   if (!queues.take(label, entry) || mayCome(entry)) return;
+  const server = hosts.serverOf(entry);
+  const isFree = slotsAt(server).isFree() && run.hasRoom(server);
   if (!hosts.isOffline(label)) {
-    const server = hosts.serverOf(entry);
-    if (slotsAt(server).isFree() && run.hasRoom(server) && mayStart(server)) start(entry);
+    if (isFree && mayStart(server)) start(entry);
   } else if (entry.state === "planned") run.again(entry);
   // What came after it does not wait for ever.
-  else if (queues.behind(label).some(({ state }) => state === "planned")) start(entry);
+  else if (isFree && queues.behind(label).some(({ state }) => state === "planned")) start(entry);
 }

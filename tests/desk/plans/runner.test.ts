@@ -939,6 +939,27 @@ describe("a plan and hosts that nobody has seen since the desk started", () => {
 });
 
 describe("a plan without a queue behind work that waits for a host", () => {
+  test("has the work before it tried at some hundreds of hosts at once", async () => {
+    using made = testLedger();
+    const fleet = testFleet(() => "offline");
+    let inTurn = 0;
+    let most = 0;
+    const { hostOf } = testUses(made, fleet);
+    const countedHostOf: typeof hostOf = (...host) => {
+      if (inTurn++ === 0) setImmediate(() => (inTurn = 0));
+      most = Math.max(most, inTurn);
+      return hostOf(...host);
+    };
+    using running = testRunner(made, { ...fleet, hostOf: countedHostOf, isOffline: () => true });
+    const hosts = plannedHosts(1_000);
+    const first = running.run(hosts, { queue: true });
+    await until("all wait", () => made.ledger.counts(first.seq).waiting === hosts.length);
+    const { seq } = running.run(hosts);
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ unreachable: hosts.length });
+    expect(most).toBeLessThanOrEqual(600);
+  });
+
   test.each([true, false])("does not wait for it, whether links say that it is gone: %p", async (isKnown) => {
     using made = testLedger();
     const fleet = testFleet((label) => (label === "h0" ? "offline" : "ok"));
