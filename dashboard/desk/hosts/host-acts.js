@@ -1,6 +1,7 @@
 /**
  * What can be done to hosts of the address book, each in a dialog: add, edit, rotate the token, remove, tag.
  */
+import { TAKES_LONG } from "../../api.js";
 import { ask, fill } from "../../dialog.js";
 import { el, labelled } from "../../dom.js";
 import { count, moment } from "../../format.js";
@@ -150,6 +151,8 @@ export function hostActs({ api, signal }, tell, done, renamed = () => {}) {
       const { problem, hosts } = await api.post(
         "admin/hosts/remove",
         labels.length === 1 ? { label: only } : { on: labels.join(",") },
+        // Each that is switched off has some seconds to answer.
+        TAKES_LONG,
       );
       if (problem !== null) {
         const [first] = hosts.filter((host) => host.problem !== null);
