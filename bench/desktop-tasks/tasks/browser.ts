@@ -121,7 +121,7 @@ export const browser: readonly Task[] = [
     script: () => [
       ...toWindow("Start"),
       keys("ctrl", "d"),
-      wait('textbox "Name" window "Start"'),
+      wait('textbox "Name" focused window "Start"'),
       keys("ctrl", "a"),
       write("Orders of today\n"),
     ],
