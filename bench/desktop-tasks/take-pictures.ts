@@ -71,7 +71,8 @@ async function take(
     const step = await stepOf(world, folder, nth, action, run);
     steps[nth] = step;
     const made = stepBy(action, step, folder);
-    await run([...(JSON.stringify(action).includes("${") ? setters : []), ...made]);
+    // What is checked already, or is to be gone, has no step.
+    if (made.length > 0) await run([...(JSON.stringify(action).includes("${") ? setters : []), ...made]);
   }
   return (await isDone(task, world))
     ? undefined
