@@ -6,7 +6,7 @@ import type { Desktop } from "../../src/host/desktop/desktop";
 import { openStage, PROGRAMS, startGnome } from "../host/desktop/gnome/support";
 import { pixelsOf, TIGHT, view } from "../host/desktop/screen/viewer";
 import { childOf, desktopOn, forever } from "../host/desktop/support";
-import { asNobody, execute, openTerminal, type Session, SIZE, svcIn } from "../host/desktop/wayland/support";
+import { asNobody, execute, openFocused, type Session, SIZE, svcIn } from "../host/desktop/wayland/support";
 import { testWith, until } from "../support";
 
 setDefaultTimeout(120_000);
@@ -184,13 +184,7 @@ test("the first key of a new helper is not lost, and keys go by their names", as
 });
 
 test("text arrives in a terminal as it is", async () => {
-  // That of the test before is gone a moment after its program: that is no terminal yet.
-  await until("no stage", async () => !["255,0,0", "0,0,255"].includes(`${await colourAt(desktop, 10, 10)}`));
-  const before = await desktop.screenshot({}, null, forever);
-  const terminal = openTerminal(session, "the terminal");
-  await until("the terminal to be drawn", async () => {
-    return (await desktop.screenshot({}, null, forever)).base64 !== before.base64;
-  });
+  const terminal = await openFocused(session, "the terminal");
   const printable = Array.from({ length: 95 }, (_, nth) => String.fromCharCode(32 + nth)).join("");
   await desktop.type(`${printable}\n`.repeat(4), forever);
   expect(await terminal.typed(4)).toBe(`${printable}\n`.repeat(4));

@@ -102,8 +102,16 @@ export async function execute(session: Session, ...actions: readonly unknown[]):
   );
 }
 
-/** A terminal (foot) that writes each line typed into it to a file. */
-export function openTerminal(session: Session, title: string) {
+/**
+ * Ends once the terminal has the keyboard, for `sh`. A terminal that is asked for reports of focus (mode 1004 of xterm's control sequences)
+ * sends ESC [ I then.
+ */
+const UNTIL_FOCUSED = `stty raw -echo; printf '\\033[?1004h'
+while [ "$(dd bs=1 count=1 2>/dev/null)" != I ]; do :; done
+printf '\\033[?1004l'; stty sane`;
+
+/** A terminal (foot) that writes each line typed into it to a file, after `first`, for `sh`. */
+export function openTerminal(session: Session, title: string, first = ":") {
   const file = join(session.folder, `typed-${crypto.randomUUID()}`);
   writeFileSync(file, "");
   chmodSync(file, 0o666);
@@ -114,7 +122,7 @@ export function openTerminal(session: Session, title: string) {
     "--override=locked-title=yes",
     "sh",
     "-c",
-    'exec cat >> "$0"',
+    `${first}; exec cat >> "$0"`,
     file,
   ]);
   return {
@@ -127,4 +135,12 @@ export function openTerminal(session: Session, title: string) {
         return text.split("\n").length > lines ? text : undefined;
       }),
   };
+}
+
+/** A terminal that has the keyboard. */
+export async function openFocused(session: Session, title: string) {
+  const marker = join(session.folder, `focused-${crypto.randomUUID()}`);
+  const terminal = openTerminal(session, title, `${UNTIL_FOCUSED}; : > '${marker}'`);
+  await until("the terminal to have the keyboard", () => existsSync(marker));
+  return terminal;
 }
