@@ -184,10 +184,10 @@ export const dialogs: readonly Task[] = [
     start: (world) => [chromium(world, "/confirm")],
     script: () => [
       press('button "Delete" window "Confirm"'),
-      wait('button "OK" window "Confirm"'),
-      // Chromium heeds no press on a dialog that has just come.
+      wait('button "OK" app "Chromium"'),
+      // Chromium heeds no press on a dialog that has just come, and may give it a window of its own only after a moment.
       still(1),
-      press('button "OK" window "Confirm"'),
+      press('button "OK" app "Chromium"'),
     ],
     check: ({ requests }) => requests.includes("POST /deleted"),
     german: { OK: "OK" },
