@@ -117,7 +117,8 @@ export const editVerb = view(editHosts, {
     let isTried = false;
     try {
       await edit(path);
-      const after = readFileSync(path, "utf8");
+      const after = orElse(() => readFileSync(path, "utf8"), undefined);
+      if (after === undefined) throw unavailable("nothing was changed: the editor has left no text");
       isTried = after !== before;
       const code = isTried ? await store(after) : show([]);
       rmSync(folder, { recursive: true, force: true });

@@ -71,6 +71,12 @@ export async function faultIn(text: string, notation: Notation = "json"): Promis
   return fault ? { ...fault.place, expected: fault.expected } : undefined;
 }
 
+/** Where `text` stops being JSON, and what JSON has there, in words that quote nothing of it. */
+export async function faultText(text: string): Promise<string> {
+  const fault = await faultIn(text);
+  return fault ? `line ${fault.line}, column ${fault.column}: expected ${fault.expected}` : "expected JSON";
+}
+
 /** The line at which `text`, which is short, is not JSON; undefined when it is JSON. */
 export function faultyLine(text: string): number | undefined {
   const scanner = new JsonScanner(text, undefined);

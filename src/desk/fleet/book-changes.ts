@@ -84,7 +84,8 @@ export function createBookChanges(store: Pick<HostStore, "change">): BookChanges
             throw conflict(`${printable(label, 130)}: somebody else has changed the host meanwhile`);
           const changes = fields(host);
           const { label: to = label } = changes;
-          if (to !== label && list.has(to)) throw conflict(`another host is labelled ${printable(to, 130)}`);
+          if (to !== label && list.has(to))
+            throw conflict(`${printable(label, 130)}: another host is labelled ${printable(to, 130)}`);
           const changed = list.update(label, changes);
           if (!changed) throw noSuchHost(label);
           return changed;

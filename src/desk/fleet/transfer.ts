@@ -4,6 +4,8 @@
  */
 import * as v from "valibot";
 import { badInput } from "../../lib/errors";
+import { jsonIn } from "../../lib/json-in";
+import { faultText } from "../../lib/json-places";
 import { printable } from "../../lib/sanitize";
 import { type Host, linkedHost, parseHost } from "./host";
 
@@ -37,7 +39,7 @@ export async function importHosts(
   known: readonly Host[],
   format: TransferFormat = /^\s*[[{]/.test(text) ? "json" : "csv",
 ): Promise<Host[]> {
-  const entries = format === "json" ? fromJson(text) : await fromCsv(text);
+  const entries = await (format === "json" ? fromJson(text) : fromCsv(text));
   if (entries.length === 0) throw badInput("file: expected at least one host");
   const tokens = new Map(known.map(({ label, token }) => [label, token]));
   const members = new Map(known.map(({ base_url, member }) => [base_url, member]));
@@ -74,18 +76,26 @@ function parseEntry(
 
 const ENTRIES = v.array(v.record(v.string(), v.unknown()));
 
+const WRAPPED = v.object({ hosts: ENTRIES });
+
 /** An entry of the text, and where it is, for messages: `line 3`. */
 type Entry = { readonly where: string; readonly entry: v.InferOutput<typeof ENTRIES>[number] };
 
-function fromJson(text: string): Entry[] {
-  try {
-    const content: unknown = JSON.parse(text);
-    const wrapped = v.safeParse(v.object({ hosts: ENTRIES }), content);
-    const entries = wrapped.success ? wrapped.output.hosts : v.parse(ENTRIES, content);
-    return entries.map((entry, at) => ({ where: `hosts[${at}]`, entry }));
-  } catch {
-    throw badInput('file: expected JSON of the form {"hosts": [{…}]}');
-  }
+async function fromJson(text: string): Promise<Entry[]> {
+  const content = jsonIn(text);
+  if (content === undefined) throw badInput(`file: ${await faultText(text)}`);
+  const checked = v.safeParse(
+    v.union([
+      v.pipe(
+        WRAPPED,
+        v.transform(({ hosts }) => hosts),
+      ),
+      ENTRIES,
+    ]),
+    content,
+  );
+  if (!checked.success) throw badInput('file: expected JSON of the form {"hosts": [{…}]}');
+  return checked.output.map((entry, at) => ({ where: `hosts[${at}]`, entry }));
 }
 
 async function fromCsv(text: string): Promise<Entry[]> {
@@ -119,10 +129,28 @@ function checkedHeader(header: readonly string[]): string[] {
   return names;
 }
 
-/** csv-parse quotes the record at fault, which holds a token: only its code and our own messages are shown. */
+/** csv-parse quotes the record at fault, which holds a token: only its code, its lengths and our own messages are shown. */
 function csvFault(error: unknown): string {
   if (!(error instanceof Error)) return "expected CSV";
   if (!("code" in error)) return error.message;
-  const line = "lines" in error ? ` at line ${error.lines}` : "";
-  return `expected CSV${line} (${error.code})`;
+  const { lines, columns, record } = v.parse(CSV_FAULT, error);
+  const where = lines === undefined ? "" : `line ${lines}: `;
+  if (error.code === "CSV_RECORD_INCONSISTENT_COLUMNS" && columns && record)
+    return `${where}expected ${columns.length} values, as the first line has columns, but found ${record.length}`;
+  return `${where}expected ${CSV_WORDS.get(`${error.code}`) ?? `CSV (${error.code})`}`;
 }
+
+/** What the parser tells of a fault, where it does. */
+const CSV_FAULT = v.object({
+  lines: v.fallback(v.optional(v.number()), undefined),
+  columns: v.fallback(v.optional(v.array(v.unknown())), undefined),
+  record: v.fallback(v.optional(v.array(v.unknown())), undefined),
+});
+
+/** What was expected, by the codes of the parser. */
+const CSV_WORDS: ReadonlyMap<string, string> = new Map([
+  ["CSV_QUOTE_NOT_CLOSED", 'a " that closes the value which begins with one'],
+  ["INVALID_OPENING_QUOTE", 'a value with a " in it to be within quotes, and that " twice'],
+  ["CSV_INVALID_CLOSING_QUOTE", 'a comma or the end of the line after a closing "'],
+  ["CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE", 'a comma or the end of the line after a closing "'],
+]);

@@ -74,7 +74,17 @@ const WRONG: ReadonlyArray<readonly [string, Change, string]> = [
   [
     "an address that is none",
     ({ b = {} }) => void Object.assign(b, { base_url: "ftp://x" }),
+    'b: base_url: expected an http or https address without credentials or query, link:ID or nats:KEY but found "ftp://x"',
+  ],
+  [
+    "an address that may have a password",
+    ({ b = {} }) => void Object.assign(b, { base_url: "ftp://me:a-new-secret-token@x" }),
     "b: base_url: expected an http or https",
+  ],
+  [
+    "a label that is a word of selections",
+    ({ b = {} }) => void Object.assign(b, { label: "all" }),
+    'or `tag:` but found "all"',
   ],
   [
     "a field that is none",
@@ -94,12 +104,12 @@ const WRONG: ReadonlyArray<readonly [string, Change, string]> = [
   [
     "a label that another host has",
     ({ b = {} }) => void Object.assign(b, { label: "c" }),
-    "another host is labelled c",
+    "b: another host is labelled c",
   ],
   [
     "a link of a host that has not joined",
     ({ b = {} }) => void Object.assign(b, { base_url: `link:${"0".repeat(32)}` }),
-    "after: b: base_url",
+    "text: b: base_url",
   ],
   [
     "a host that is not there any more",
@@ -130,9 +140,11 @@ test.each([...WRONG])("with %s, nothing is stored, of no host", async (_what, ch
   expect(made.book.hosts()).toEqual(hosts);
 });
 
-test("a text that is no JSON is refused without its words", async () => {
+test("a text that is no JSON is refused with its place, and without its words", async () => {
   await using made = await desk();
-  await expect(made.store('{"a": {"token": "a-new-secret-token"')).rejects.toThrow(/^after: expected JSON$/);
+  const cut = '# help\n\n  # more\n{"a": {"token": "a-new-secret-token"';
+  await expect(made.store(cut)).rejects.toThrow(/^text: line 4, column 37: expected , or }$/);
+  await expect(made.store("# nothing\n")).rejects.toThrow(/^text: line \d, column 1: expected a value$/);
 });
 
 test("where somebody else has changed a host meanwhile, nothing is stored", async () => {
@@ -278,6 +290,20 @@ unixOnly(
     expect(same).toMatchObject({ exitCode: 0, stdout: "nothing was changed\n" });
     expect(made.book.hosts()).toEqual(hosts);
     expect(existsSync(join(made.configDir, "admin_hosts.db"))).toBe(true);
+  },
+  60_000,
+);
+
+unixOnly(
+  "svc admin edit says so where the editor leaves no text, and changes nothing",
+  async () => {
+    await using made = await desk();
+    const hosts = made.book.hosts();
+    expect(await edited(made, 'rm "$1"; true', "all")).toMatchObject({
+      ...{ exitCode: 1, stdout: "", stderr: "svc: nothing was changed: the editor has left no text\n" },
+    });
+    expect(made.book.hosts()).toEqual(hosts);
+    expect([...new Bun.Glob("svc-edit-*").scanSync({ cwd: made.configDir, onlyFiles: false })]).toEqual([]);
   },
   60_000,
 );

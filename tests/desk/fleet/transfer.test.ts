@@ -57,4 +57,38 @@ describe("an address book", () => {
       expect(fault).not.toContain(secret);
     }
   });
+
+  test.each([
+    [
+      "a value too many",
+      "label,base_url,token\na,http://a,x\nb,http://b,x,y\n",
+      "line 3: expected 3 values, as the first line has columns, but found 4",
+    ],
+    [
+      "a value too few",
+      "label,base_url,token\na,http://a\n",
+      "line 2: expected 3 values, as the first line has columns, but found 2",
+    ],
+    [
+      "a quote that is not closed",
+      'label,base_url,token\n"a,http://a,x\n',
+      'expected a " that closes the value',
+    ],
+    ["a quote inside", 'label,base_url,token\na"b,http://a,x\n', 'line 2: expected a value with a " in it'],
+    [
+      "more after a quote",
+      'label,base_url,token\n"a"b,http://a,x\n',
+      "line 2: expected a comma or the end of the line",
+    ],
+    [
+      "JSON with a comma too many",
+      '{"hosts": [\n  {"label": "a",}\n]}',
+      "line 2, column 17: expected a name in double quotes",
+    ],
+    ["JSON that is cut off", '{"hosts": [', "line 1, column 12: expected"],
+    ["JSON of another form", '{"hosts": {}}', 'expected JSON of the form {"hosts": [{…}]}'],
+  ])("with %s says where and what was expected", async (_what, text, fault) => {
+    expect(await importHosts(text, []).catch(({ message }) => message)).toStartWith("file: ");
+    expect(await importHosts(text, []).catch(({ message }) => message)).toContain(fault);
+  });
 });

@@ -8,7 +8,8 @@ import * as v from "valibot";
 import { field, fileContent } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { badInput, conflict, messageOf } from "../../../lib/errors";
-import { jsonOr } from "../../../lib/json-in";
+import { jsonIn } from "../../../lib/json-in";
+import { faultText } from "../../../lib/json-places";
 import { printable } from "../../../lib/sanitize";
 import type { AddressBook } from "../address-book";
 import { HOST_FIELDS, type Host, linkedHost, parseHost } from "../host";
@@ -34,6 +35,9 @@ const EDITABLE_HOST = v.strictObject({
 type EditableHost = v.InferOutput<typeof EDITABLE_HOST>;
 
 const NAMES = Object.keys(EDITABLE_HOST.entries).join(", ");
+
+/** What messages call the edited text: who edits it, types no `after`. */
+const EDITED = "text";
 
 const ABOUT = `# Each host stands after the label that it has. Change its label, base_url, tags, ca or pin; a token that you add
 # takes the place of the one that the book has. \`svc admin add\` and \`svc admin remove\` add and remove hosts.
@@ -77,9 +81,11 @@ const shownOf = ({ label, base_url, tags, ca, pin }: Host) => ({
  *
  * @throws a `bad_input` failure that names what is wrong, and quotes no token.
  */
-function hostsIn(text: string, where: string): ReadonlyMap<string, EditableHost> {
-  const json = text.replaceAll(/^\s*#.*$/gm, "");
-  const whole = jsonOr(json, () => badInput(`${where}: expected JSON`));
+async function hostsIn(text: string, where: string): Promise<ReadonlyMap<string, EditableHost>> {
+  // Each line stays where it is: places are those of the text.
+  const json = text.replaceAll(/^[^\S\n]*#.*$/gm, "");
+  const whole = jsonIn(json);
+  if (whole === undefined) throw badInput(`${where}: ${await faultText(json)}`);
   if (typeof whole !== "object" || whole === null || Array.isArray(whole))
     throw badInput(`${where}: expected an object with a host after each label`);
   const faults: string[] = [];
@@ -100,7 +106,16 @@ function faultIn(value: unknown): string {
   const stray = fields.find((name) => !Object.hasOwn(EDITABLE_HOST.entries, name));
   if (stray !== undefined) return `${printable(stray, 80)}: expected one of ${NAMES}`;
   const parsed = parseHost({ token: "any", ...Object(value) });
-  return "fault" in parsed ? parsed.fault : `expected ${NAMES}`;
+  return "fault" in parsed ? `${parsed.fault}${foundIn(parsed.fault, value)}` : `expected ${NAMES}`;
+}
+
+/** What stands in the field of a fault, where that is one alone and can be no secret: an address with an @ or a query may have a password. */
+function foundIn(fault: string, value: unknown): string {
+  const [, field = ""] = /^(label|base_url|pin): expected [^;]*$/.exec(fault) ?? [];
+  const found: unknown = Object(value)[field];
+  return typeof found === "string" && !/[@?]/.test(found)
+    ? ` but found ${printable(JSON.stringify(found), 100)}`
+    : "";
 }
 
 /** What became of a host. */
@@ -117,11 +132,13 @@ function editsIn(
 ): HostEdit[] {
   for (const label of before.keys())
     if (!after.has(label))
-      throw badInput(`after: ${printable(label, 130)} is missing: \`svc admin remove\` removes hosts`);
+      throw badInput(`${EDITED}: ${printable(label, 130)} is missing: \`svc admin remove\` removes hosts`);
   return [...after].flatMap(([label, now]) => {
     const was = before.get(label);
     if (!was)
-      throw badInput(`after: ${printable(label, 130)} is not among the hosts: \`svc admin add\` adds one`);
+      throw badInput(
+        `${EDITED}: ${printable(label, 130)} is not among the hosts: \`svc admin add\` adds one`,
+      );
     return Bun.deepEquals(was, now) ? [] : [{ was, now }];
   });
 }
@@ -171,12 +188,12 @@ export const editHosts = operation({
   }),
   output: v.array(v.object(LISTED_HOST.entries)),
   async run(service: Uses, { before, after, insecure_http }, caller) {
-    const edits = editsIn(hostsIn(before, "before"), hostsIn(after, "after"));
+    const edits = editsIn(await hostsIn(before, "before"), await hostsIn(after, EDITED));
     const book = await service.addressBook();
     const made = edits.map((edit) => {
       const host = book.host(edit.was.label);
       const parsed = parseHost({ ...host, ...changesOf(host, edit) });
-      if ("fault" in parsed) throw badInput(`after: ${printable(edit.was.label, 130)}: ${parsed.fault}`);
+      if ("fault" in parsed) throw badInput(`${EDITED}: ${printable(edit.was.label, 130)}: ${parsed.fault}`);
       return parsed.entry;
     });
     const isElsewhere = (_host: Host, at: number) => edits[at]?.now.base_url !== edits[at]?.was.base_url;
