@@ -4,6 +4,7 @@ import { shownTable } from "../src/cli/shown-table";
 import { type GlobalFlags, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { field, flag } from "../src/core/fields";
+import { doubtOf } from "../src/core/host-query";
 import { scopesText } from "../src/core/rights";
 import { findHosts } from "../src/desk/fleet/operations/find";
 import { poll } from "../src/desk/fleet/operations/fleet";
@@ -113,7 +114,11 @@ const foundRow = ({
 async function find(service: Service, query: readonly string[]): Promise<readonly ListedHost[]> {
   if (!service.elsewhere && findRunningServer(service.configDir) === null)
     service.log.warn("no server runs here, so how the hosts are is unknown: `svc admin poll` asks them");
-  return answerHere(service, findHosts, { q: query.join(" ") });
+  const q = query.join(" ");
+  const found = await answerHere(service, findHosts, { q });
+  const doubt = found.length === 0 ? doubtOf(q) : undefined;
+  if (doubt !== undefined) service.log.warn(doubt);
+  return found;
 }
 
 /** `svc admin list`. */

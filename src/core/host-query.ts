@@ -7,7 +7,7 @@
  * The promises: whatever is typed is parsed in a time in proportion to its length; what it costs to look at a host is bounded by
  * {@link MAX_TESTS}, however many labels are named.
  */
-import { type FoundHost, readTerm, type Test } from "./host-terms";
+import { type FoundHost, PROPERTY_WORDS, readTerm, strangeName, type Test } from "./host-terms";
 import { isPattern, namePattern } from "./name-pattern";
 
 export type { FoundHost } from "./host-terms";
@@ -125,6 +125,16 @@ function tagsOf(words: ReadonlyArray<readonly Term[]>): readonly string[] | unde
   return including
     .find((word) => word.length > 0 && word.every(({ text }) => text.startsWith("tag:")))
     ?.map(({ text }) => text.slice("tag:".length));
+}
+
+/** What may be wrong with a query that finds nothing, in words for who typed it: a property that is none is a part of a label. */
+export function doubtOf(text: string): string | undefined {
+  const names = wordsIn(text)
+    .flat()
+    .flatMap((term) => (term.isQuoted || readTerm(term.text) ? [] : (strangeName(term.text) ?? [])));
+  const [first] = names;
+  if (first === undefined) return undefined;
+  return `${first.slice(0, 40)}: was looked for in labels: a property is one of ${Object.keys(PROPERTY_WORDS).join(", ")}`;
 }
 
 /** The hosts among which some are looked for. */

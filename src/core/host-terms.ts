@@ -50,14 +50,20 @@ const STATES: Readonly<Record<string, Test>> = {
 /** The words for states, to be offered while a query is typed. */
 export const STATE_WORDS: readonly string[] = Object.keys(STATES);
 
+/** How hosts are reached, and what vouches for them: what `way` and `trust` of a {@link FoundHost} may be. */
+const WAYS = ["link", "nats", "https", "http"];
+export const TRUSTS: readonly string[] = [
+  ...["key", "certificate", "ca", "authorities", "identity", "server", "loopback", "nothing"],
+];
+
 /** What may stand before a colon, and what follows it, to be offered while a query is typed. */
 export const PROPERTY_WORDS: Readonly<Record<string, string>> = {
   tag: "a tag",
   label: "a label",
   version: "a version, also <0.3 or >=0.2.1",
   seen: "<5m or >1d: how long ago it was there last",
-  way: "link, nats, https or http",
-  trust: "what vouches for it, as key or nothing",
+  way: WAYS.join(", ").replace(/, (?=[^,]*$)/, " or "),
+  trust: TRUSTS.join(", ").replace(/, (?=[^,]*$)/, " or "),
   why: "a part of why it is down",
 };
 
@@ -72,8 +78,9 @@ const PROPERTIES: Readonly<Record<string, (value: string) => TermReading>> = {
   },
   version: versionTest,
   seen: seenTest,
-  way: (value) => ({ test: ({ way }) => way === value }),
-  trust: (value) => ({ test: ({ trust }) => trust === value }),
+  way: (value) => (WAYS.includes(value) ? { test: ({ way }) => way === value } : unfit("way", value)),
+  trust: (value) =>
+    TRUSTS.includes(value) ? { test: ({ trust }) => trust === value } : unfit("trust", value),
   why: (value) => {
     const part = value.toLowerCase();
     return { test: ({ why }) => why?.toLowerCase().includes(part) ?? false };
@@ -93,6 +100,9 @@ export function readTerm(text: string): TermReading | undefined {
   if (!/^[<>=]/.test(value)) return undefined;
   return { fault: `${name}: expected ${Object.keys(PROPERTIES).join(", ")} before the colon` };
 }
+
+/** What stands before the colon of a term that is taken for a label, and may have been meant as a property; undefined for another. */
+export const strangeName = (text: string): string | undefined => /^([a-z]+):./s.exec(text)?.[1];
 
 const unfit = (name: string, value: string): TermReading => ({
   fault: `${name}: expected ${PROPERTY_WORDS[name]} but found ${JSON.stringify(value.slice(0, 64))}`,

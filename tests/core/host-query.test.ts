@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type FoundHost, parseHostQuery } from "../../src/core/host-query";
-import { STATE_WORDS } from "../../src/core/host-terms";
+import { doubtOf, type FoundHost, parseHostQuery } from "../../src/core/host-query";
+import { STATE_WORDS, TRUSTS } from "../../src/core/host-terms";
 import { namePattern } from "../../src/core/name-pattern";
+import { TRUST } from "../../src/desk/fleet/host";
 import { usedMs } from "../../src/lib/clock";
 
 const NOW = Date.parse("2026-04-27T12:00:00Z");
@@ -70,12 +71,36 @@ describe("a query for hosts", () => {
     ["version:old", "version: expected a version, also <0.3 or >=0.2.1"],
     ["seen:5m", "seen: expected <5m or >1d"],
     ["tag:", "tag: expected a tag after it"],
+    ["way:pigeon", 'way: expected link, nats, https or http but found "pigeon"'],
+    [
+      "trust:no",
+      'trust: expected key, certificate, ca, authorities, identity, server, loopback or nothing but found "no"',
+    ],
     ["verison:<0.3", "verison: expected tag, label, version"],
     [Array.from({ length: 65 }, () => "up").join(" "), "expected at most 64 words"],
     ["x".repeat(300_001), "expected at most 300000 characters"],
   ])("%p is refused with words for who typed it", (text, fault) => {
     expect(() => found(text)).toThrow(fault);
   });
+
+  test("knows all that may vouch for a host", () => {
+    expect(TRUSTS).toEqual(TRUST);
+  });
+
+  const DOUBTS: ReadonlyArray<readonly [string, string | undefined]> = [
+    ["tags:lab !healthy", "tags: was looked for in labels: a property is one of tag, label, version"],
+    ["tag:lab !state:down", "state: was looked for in labels"],
+    [`${"x".repeat(300)}:y`, `${"x".repeat(40)}: was looked for`],
+    ["tag:lab lab-01 version:0.3 down", undefined],
+    ['"tags:lab" :x x: Rack:7 rack-7:9', undefined],
+    ["", undefined],
+  ];
+  test.each([...DOUBTS])(
+    "%p has a doubt where a property that is none is a part of a label",
+    (text, doubt) => {
+      expect(doubtOf(text)?.slice(0, doubt?.length)).toBe(doubt);
+    },
+  );
 
   test("takes a whole label before those that have it in them, and a label with a colon as one", () => {
     const hosts = [hostOf("lab-1"), hostOf("lab-10"), hostOf("a:b"), hostOf("down")];
