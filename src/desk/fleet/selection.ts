@@ -104,6 +104,8 @@ function* matchedIn<H>(
     throw badInput("on: expected terms between commas: LABEL, tag:TAG, all, or !… to exclude");
   const excluding = terms.filter((term) => term.startsWith("!"));
   const including = terms.filter((term) => !term.startsWith("!"));
+  const bare = mustExist ? terms.find((term) => /^!?(?:tag:)?$/.test(term)) : undefined;
+  if (bare !== undefined) throw badInput(`on: expected a label or a tag after ${bare}`);
   if (including.length === 0) throw badInput("on: expected a term without !, such as all");
   const find = termsIn(finder);
   const selected = new Set<H>();

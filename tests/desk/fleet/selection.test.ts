@@ -65,6 +65,9 @@ describe("a selection", () => {
     ["all,!all", "selects no host"],
     ["", "expected terms between commas"],
     ["lab-01,", "expected terms between commas"],
+    ["tag:", "expected a label or a tag after tag:"],
+    ["all,!", "expected a label or a tag after !"],
+    ["all,!tag:", "expected a label or a tag after !tag:"],
     ["Lab-01", "no host is labelled Lab-01"],
   ])("%p is refused: %s", (selection, message) => {
     expect(() => selected(selection)).toThrow(message);
