@@ -174,6 +174,8 @@ const EXPECTED: ReadonlyMap<string, string> = new Map([
 export function expectation({ type, expected, message, input }: v.BaseIssue<unknown>): string {
   // A check without an expectation of its own says what it wants in its message.
   if (/^(regex|includes|check|raw_check)$/.test(type)) return message;
+  // So does a choice of kinds that was given words: else valibot says what it is not.
+  if (type === "union" && !message.startsWith("Invalid type:")) return message;
   const bound = boundText(expected ?? "");
   if (type.endsWith("_length")) {
     const what = typeof input === "string" ? "character" : "item";

@@ -25,19 +25,24 @@ const LEAST_S = 0.1;
 /** The most barriers of all branches together: as many as a list may have actions. */
 const MAX_BARRIERS = 1_000;
 
+const TIME_WORDS = `a time from ${LEAST_S}s to 24h, such as 30s`;
+
 const isInRange = (seconds: number | undefined) =>
   seconds !== undefined && seconds >= LEAST_S && seconds <= MAX_TIMEOUT_S;
 
 /** A time limit in seconds, or a text such as `30s`. */
-export const TIME_LIMIT = v.union([
-  v.pipe(v.number(), v.minValue(LEAST_S), v.maxValue(MAX_TIMEOUT_S)),
-  v.pipe(
-    v.string(),
-    v.maxLength(20),
-    v.check((text) => isInRange(parseDuration(text)), `a time from ${LEAST_S}s to 24h, such as 30s`),
-    v.transform((text) => parseDuration(text) ?? 0),
-  ),
-]);
+export const TIME_LIMIT = v.union(
+  [
+    v.pipe(v.number(), v.minValue(LEAST_S), v.maxValue(MAX_TIMEOUT_S)),
+    v.pipe(
+      v.string(),
+      v.maxLength(20),
+      v.check((text) => isInRange(parseDuration(text)), TIME_WORDS),
+      v.transform((text) => parseDuration(text) ?? 0),
+    ),
+  ],
+  TIME_WORDS,
+);
 
 /** The arguments of a barrier. */
 export const BARRIER = v.strictObject({

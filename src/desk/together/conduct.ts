@@ -269,7 +269,11 @@ async function meet(all: Together, place: Place, { barrier, actions, from }: Pre
   const step = (more: Pick<BlockStep, "ok" | "error">) =>
     all.uses.step({
       ...{ host: label, place: where, command: COMMAND.barrier, arguments: { name: barrier.name } },
-      ...{ at_ms: at - all.began, duration_ms: performance.now() - at, ...more },
+      ...{
+        at_ms: at - all.began,
+        duration_ms: Math.round((performance.now() - at) * 1_000) / 1_000,
+        ...more,
+      },
     });
   const shared = new Map(all.shared[branch]);
   const met = await deadline<ReadonlyMap<string, unknown>, "late" | "ended">(

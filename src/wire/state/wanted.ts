@@ -124,7 +124,7 @@ export function checkWanted(
   const isTooMuch = countExcess(WANTED_STATE, value) !== undefined;
   const lost = isTooMuch ? [] : lostNames(value);
   const checked = checkInput(WANTED_STATE, isTooMuch ? value : withSpans(value), { quote: false });
-  if (!checked.ok) return { offences: [...lost, ...checked.offences] };
+  if (!checked.ok) return { offences: [...lost, ...checked.offences.map((one) => spanOffence(one, value))] };
   const offences = [...lost, ...oddVariables(checked.input)];
   return offences.length > 0 ? { offences } : { wanted: checked.input };
 }
@@ -194,6 +194,17 @@ function spansIn(entry: unknown): unknown {
   return {
     ...entry,
     ...Object.fromEntries(spans.map((name) => [name, parseDuration(String(entry[name])) ?? entry[name]])),
+  };
+}
+
+/** An offence about a span of time as who wrote it has to mend it; a span is no secret. */
+function spanOffence(offence: Offence, value: unknown): Offence {
+  const { path = [] } = offence;
+  const found = path.reduce<unknown>((inner, key) => Object(inner)[key], value);
+  if (!SPANS.includes(`${path.at(-1)}`) || typeof found !== "string") return offence;
+  return {
+    ...offence,
+    message: `expected a number of seconds, or a time such as 15m, but found ${printable(JSON.stringify(found), 60)}`,
   };
 }
 

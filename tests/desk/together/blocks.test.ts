@@ -21,6 +21,17 @@ describe("a body", () => {
     expect(() => partsOf(body, "body")).toThrow("body[1]: expected AC_barrier in the body itself");
   });
 
+  test.each([
+    ["5 parsecs", "a time from 0.1s to 24h, such as 30s"],
+    ["0s", "a time from 0.1s to 24h, such as 30s"],
+    [true, "a time from 0.1s to 24h, such as 30s"],
+    [0, "at least 0.1"],
+    [90_000, "at most 86400"],
+  ])("has no barrier with the time limit %p: expected %p", (timeout, expected) => {
+    const body = [["AC_barrier", { name: "a", timeout }]];
+    expect(() => partsOf(body, "body")).toThrow(`body[0]: timeout: expected ${expected}`);
+  });
+
   test("names its barriers literally", () => {
     expect(() => partsOf([["AC_barrier", { name: "${a}" }]], "body")).toThrow("body[0]: name: expected");
   });

@@ -72,6 +72,11 @@ test("YAML, JSON and JSON5 say the same", async () => {
 describe("what is wrong is named with its place:", () => {
   const faulty: ReadonlyArray<readonly [what: string, text: string, message: RegExp]> = [
     ["an unknown field", "name: lab\nscript: {}\n", /bad\.yaml:2:\d+: script: unknown field/],
+    [
+      "a time with an unknown unit",
+      "name: lab\njobs:\n  x: {script: own, interval_seconds: 15q}\n",
+      /bad\.yaml:3:\d+: jobs\.x\.interval_seconds: expected a number of seconds, or a time such as 15m, but found "15q"$/,
+    ],
     ["no name", "secrets: [a]\n", /bad\.yaml:1:1: name: missing/],
     ["a bad name of a secret", "name: lab\nsecrets:\n  - ok\n  - a b\n", /bad\.yaml:4:5: secrets\[1\]: /],
     [
