@@ -44,7 +44,7 @@ export interface DeskOverNats {
   look(): Promise<void>;
   /** By region, the first server as {@link FIRST}; empty where this desk uses no NATS, or has not connected yet. */
   current(): ReadonlyMap<string, NatsDesk>;
-  /** Why there is no connection to the server of a region, where nats.json names none; undefined also before it was read. */
+  /** Why there is no connection to the server of a region, where nats.json names none; undefined also while it has changed and was not read since. */
   whyNone(region: string): string | undefined;
   /** The plans of this desk have changed: the desks at each server hear of it. */
   plansChanged(): void;
@@ -93,10 +93,11 @@ export function createDeskOverNats(
     const madeOf = (part: ServerPart | UnusablePart) =>
       JSON.stringify([follows, key.publicKey, part instanceof Failure ? [part.message, part.about] : part]);
     const wanted = new Map(Array.from(parts, ([region, part]) => [region, madeOf(part)]));
-    await stopOthers(wanted);
     const book = await addressBook();
     const { find } = createHostIndex(book, ({ member }) => member?.nats_key, book.withNatsKey);
     const seen = follows ? await presence() : undefined;
+    // All that can fail is done: until then, what there is goes on.
+    await stopOthers(wanted);
     for (const [region, part] of parts) {
       if (made.has(region)) continue;
       const { id, name, login } = userAt(part);
@@ -116,11 +117,12 @@ export function createDeskOverNats(
     follows ||= mayFollow();
     return `${fileStamp(files.nats)} ${follows}`;
   }, make);
+  const whyMissing = (region: string) => fault() ?? (made.size > 0 ? unnamed(region) : NO_FILE);
   /** @throws a {@link RemoteError} where there is none. */
   const deskAt = async (region: string): Promise<NatsDesk> => {
     await look().catch(() => {});
     const desk = made.get(region);
-    if (!desk) throw new RemoteError("unreachable", fault() ?? unnamed(region), false);
+    if (!desk) throw new RemoteError("unreachable", whyMissing(region), false);
     return desk;
   };
   const via: Via = async (...asked) => {
@@ -149,7 +151,7 @@ export function createDeskOverNats(
       throw error instanceof Failure ? unavailable(`${error.message}; until then ${until}`) : error;
     },
     current: () => made,
-    whyNone: (region) => (made.has(region) || !isKnown() ? undefined : (fault() ?? unnamed(region))),
+    whyNone: (region) => (made.has(region) || !isKnown() ? undefined : whyMissing(region)),
     plansChanged() {
       announced.forget();
       for (const desk of made.values()) desk.plansChanged();
@@ -158,17 +160,26 @@ export function createDeskOverNats(
   };
 }
 
-/** Why there is no connection to the server of a region that `nats.json` does not name. */
-const unnamed = (region: string): string =>
-  region === FIRST
-    ? "there is no nats.json here: `svc nats use` takes one"
-    : `nats.json has no region ${region}: \`svc nats use\` takes its part`;
+/** Why there is no connection to any server, and why there is none to that of a region that `nats.json` does not name. */
+const NO_FILE = "there is no nats.json here: `svc nats use` takes one";
+const unnamed = (region: string) => `nats.json has no region ${region}: \`svc nats use\` takes its part`;
 
 /** Does `work` whenever what `stampOf` returns has changed. What fails is tried again, once a second: thousands of requests ask. */
 function onceForEach(stampOf: () => string, work: () => Promise<void>) {
   let done: string | undefined;
   let failed: { readonly stamp: string; readonly at: number; readonly error: unknown } | undefined;
   const inTurn = createQueue();
+  let seen: string | undefined;
+  /** What `stampOf` has returned in this turn of the event loop: of each host of a plan, somebody asks. */
+  const seenNow = (): string => {
+    if (seen === undefined) {
+      setImmediate(() => {
+        seen = undefined;
+      });
+    }
+    seen ??= stampOf();
+    return seen;
+  };
   const workIfDue = async (): Promise<void> => {
     const stamp = stampOf();
     if (stamp === done) return;
@@ -188,7 +199,8 @@ function onceForEach(stampOf: () => string, work: () => Promise<void>) {
     look: (): Promise<void> => inTurn(workIfDue),
     /** Why it has failed; undefined where it has not. */
     fault: () => failed && messageOf(failed.error),
-    isKnown: () => done !== undefined || failed !== undefined,
+    /** Whether it was done, or has failed, since `stampOf` returns what it does now. */
+    isKnown: () => [done, failed?.stamp].includes(seenNow()),
   };
 }
 

@@ -3,12 +3,13 @@ import { expect, mock, spyOn, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createPresence } from "../../src/desk/fleet/presence";
+import { unavailable } from "../../src/lib/errors";
 import { silentLog } from "../../src/lib/log";
 import { createDeskOverNats, type NatsDeskUses } from "../../src/service/nats";
 import { writeDeskPart } from "../../src/wire/nats/desk-part";
 import { newNKey } from "../../src/wire/nats/nkeys";
 import { type Published, startHostile } from "../desk/nats/hostile";
-import { movableClocks, testService, until } from "../support";
+import { movableClocks, nextTurn, testService, until } from "../support";
 
 /** The connections of a desk, and a function that gives it other servers. */
 function deskOf(
@@ -242,20 +243,63 @@ test("while nats.json is not JSON, the connections stay as they are, and a desk 
   }
 });
 
-test("a region that nats.json does not name has no connection, and says how it gets one, until it does", async () => {
+test("a server that nats.json does not name has no connection, and says how it gets one, until the file is another", async () => {
   await using made = testService();
   await using server = await startHostile(() => {});
   const { desk, use } = deskOf(made);
-  use(server.server.urls);
+  const why = async () => {
+    await nextTurn();
+    return ["", "eu"].map(desk.whyNone);
+  };
+  const unknown = [undefined, undefined];
   try {
-    // Nobody knows yet.
-    expect(desk.whyNone("eu")).toBeUndefined();
+    expect(await why()).toEqual(unknown);
     await desk.look();
-    const why = "nats.json has no region eu: `svc nats use` takes its part";
-    expect(["", "eu"].map(desk.whyNone)).toEqual([undefined, why]);
+    const none = "there is no nats.json here: `svc nats use` takes one";
+    expect(await why()).toEqual([none, none]);
+    await expect(desk.via(euHost, undefined, null)).rejects.toThrow(none);
+    use(server.server.urls);
+    expect(await why()).toEqual(unknown);
+    await desk.look();
+    expect(await why()).toEqual([undefined, "nats.json has no region eu: `svc nats use` takes its part"]);
+    writeFileSync(join(made.configDir, "nats.json"), "{");
+    await expect(desk.look()).rejects.toThrow("the connections stay as they are");
+    expect(await why()).toEqual([undefined, expect.stringContaining("nats.json is not JSON")]);
     use(server.server.urls, { eu: server.server.urls });
-    await desk.look();
-    expect(desk.whyNone("eu")).toBeUndefined();
+    // Whatever begins before it is read finds its hosts.
+    expect(await why()).toEqual(unknown);
+    using _there = await desk.via(euHost, undefined, null);
+    expect(await why()).toEqual(unknown);
+  } finally {
+    await desk.stop();
+  }
+});
+
+test("connections stay as they are while those that are to take their place cannot be made", async () => {
+  await using made = testService();
+  await using before = await startHostile(() => {});
+  await using after = await startHostile(() => {});
+  let isBroken = false;
+  const addressBook = async () => {
+    if (isBroken) throw unavailable("the address book cannot be read");
+    return made.service.addressBook();
+  };
+  const { desk, use } = deskOf(made, () => false, { addressBook });
+  use(before.server.urls);
+  try {
+    using _here = await desk.via(someHost, undefined, null);
+    isBroken = true;
+    use(after.server.urls);
+    await expect(desk.look()).rejects.toThrow(
+      "the address book cannot be read; until then the connections stay as they are",
+    );
+    using _again = await desk.via(someHost, undefined, null);
+    expect([before.count(), before.open(), after.count()]).toEqual([1, 1, 0]);
+    isBroken = false;
+    use(after.server.urls);
+    using _moved = await desk.via(someHost, undefined, null);
+    await until("the end of the former one", () => before.open() === 0);
+    expect(after.open()).toBe(1);
   } finally {
     await desk.stop();
   }
