@@ -3,8 +3,10 @@
  * another and goes on without one, so that dead hosts delay no other.
  */
 const SLOTS = 512;
-const MAX_SLOW = 4_000;
-const PATIENCE_MS = 250;
+
+/** How many go on without a slot at most, and after how many milliseconds a host gives up its own. */
+export const MAX_SLOW = 4_000;
+export const PATIENCE_MS = 250;
 
 export interface HostSlots {
   isFree(): boolean;

@@ -3,6 +3,7 @@
  */
 import { messageOf } from "../../lib/errors";
 import { orElse } from "../../lib/or-else";
+import { serverOver } from "../../lib/per-server";
 import type { Target } from "../../wire/job/job";
 import { NOT_LINKED } from "./plan";
 import type { Entry } from "./run";
@@ -16,8 +17,8 @@ export interface Hosts {
   /** Why a host that is offline is that. Never throws. */
   whyOffline(label: string): string;
   isExpected(label: string): boolean;
-  /** The server over which its host is reached (`lib/per-server.ts`), as far as that is known now. Never throws. */
-  serverOf(entry: Pick<Entry, "label">): string;
+  /** The server over which its job goes (`lib/per-server.ts`), as far as that is known now. Never throws. */
+  serverOf(entry: Entry): string;
 }
 
 type Uses = Pick<RunnerUses, "hostOf" | "isOffline" | "whyOffline" | "isExpected" | "serverAt">;
@@ -30,7 +31,14 @@ export const createHosts = (uses: Uses): Hosts => ({
   isOffline: (label) => reading(() => uses.isOffline?.(label) ?? false),
   whyOffline: (label) => orElse(() => uses.whyOffline?.(label), undefined) ?? NOT_LINKED,
   isExpected: (label) => reading(() => uses.isExpected?.(label) ?? false),
-  serverOf: ({ label }) => orElse(() => uses.serverAt?.(label), undefined) ?? "",
+  serverOf({ label, run: { policy } }) {
+    // A broadcast goes by the hosts that it began with, whatever became of them in the address book.
+    const itsServer = () => {
+      const target = policy.targetOf(label);
+      return target ? serverOver(target.server.url) : uses.serverAt?.(label);
+    };
+    return orElse(itsServer, undefined) ?? "";
+  },
 });
 
 /** The address book cannot be read: what it says is not known. */

@@ -136,6 +136,12 @@ export class Run {
     const isFree = (server: string) => this.shared.slotsAt(server).isFree() && this.hasRoom(server);
     for (let entry = this.#ready.take(isFree); entry; entry = this.#ready.take(isFree)) {
       if (entry.phase !== "ready") continue;
+      const server = this.shared.hosts.serverOf(entry);
+      if (!isFree(server)) {
+        // Its host has moved to that one since.
+        this.#ready.push(server, entry);
+        continue;
+      }
       entry.phase = "resting";
       if (this.#mayBeReady(entry) && this.entries.has(entry.n)) return entry;
     }

@@ -1,15 +1,19 @@
 /** The runner of plans, against hosts that run each job once. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { BroadcastCaller } from "../../../src/desk/plans/broadcast";
 import { aboutPlan } from "../../../src/desk/plans/events";
+import { MAX_SLOW, PATIENCE_MS } from "../../../src/desk/plans/host-slots";
 import { type Ledger, openLedger } from "../../../src/desk/plans/ledger/ledger";
 import { END_STATES, jobId, type Spec } from "../../../src/desk/plans/plan";
 import { unattended } from "../../../src/desk/plans/policy";
 import { type Entry, Run } from "../../../src/desk/plans/run";
-import { createRunnerParts } from "../../../src/desk/plans/runner-parts";
+import { createRunnerParts, type RunnerUses } from "../../../src/desk/plans/runner-parts";
 import type { CancelJob, DeliverJob, DeliverOptions, JobResult } from "../../../src/wire/job/job";
 import { nextTurn, until } from "../../support";
 import { type Fate, newPlan, plannedHosts, testFleet, testLedger, testRunner, testUses } from "./support";
+
+type ServerAt = NonNullable<RunnerUses["serverAt"]>;
 
 const labelsOf = (hosts: ReturnType<typeof plannedHosts>) => hosts.map(({ label }) => label);
 const timesRun = (fleet: ReturnType<typeof testFleet>, label: string) =>
@@ -598,23 +602,48 @@ describe("hosts of a server that passes nothing on", () => {
       await until("all are sent", () => made.ledger.counts(seq).sent === hosts.length);
     }
     let silent = 0;
+    let withoutSlot = 0;
     const deliver: DeliverJob = (target, job, options) => {
       if (!target.label.startsWith("h")) return fleet.deliver(target, job, options);
       silent++;
+      // The timer of its slot began before this one.
+      setTimeout(() => withoutSlot++, PATIENCE_MS);
       return new Promise(() => {});
     };
     const running = stack.use(testRunner(made, { deliver, serverAt }));
     if (areSent) running.runner.takeOver();
     else running.run(hosts);
     await until("all places are taken", async () => {
-      const before = silent;
       await running.runner.wake();
-      // Longer than a host keeps its slot: none begins any more.
-      await Bun.sleep(400);
-      return silent > 4_000 && silent === before;
+      return withoutSlot >= MAX_SLOW;
     });
     expect(silent).toBeLessThan(hosts.length);
     return { made, running };
+  }
+
+  /** A broadcast to these hosts, which its caller leaves at last. */
+  function broadcastTo(
+    { made, running }: Awaited<ReturnType<typeof silenced>>,
+    hosts: ReturnType<typeof plannedHosts>,
+    { max_parallel = null, ...caller }: Partial<BroadcastCaller & Pick<Spec, "max_parallel">> = {},
+  ) {
+    const spec = { kind: "broadcast", max_parallel } as const;
+    const { seq } = made.ledger.create(newPlan(hosts, spec), hosts, Date.now());
+    const ended: string[] = [];
+    const leaves = new AbortController();
+    const apply = () => made.ledger.apply(seq, null, Date.now());
+    const over = running.runner.attend(made.ledger.plan(seq), apply, {
+      ...{ content: "{}", targetOf: () => undefined, client: null, signal: leaves.signal },
+      done: ({ label }) => void ended.push(label),
+      ...caller,
+    });
+    return {
+      ended,
+      leave() {
+        leaves.abort();
+        return over;
+      },
+    };
   }
 
   test.each([
@@ -630,64 +659,61 @@ describe("hosts of a server that passes nothing on", () => {
 
   test("hold up no broadcast at another, and neither does one that is for both", async () => {
     using stack = new DisposableStack();
-    const { made, running } = await silenced(stack, false);
-    const hosts = [...plannedHosts(9), ...plannedHosts(3, "live")];
-    const { seq } = made.ledger.create(newPlan(hosts, { kind: "broadcast" }), hosts, Date.now());
-    const ended: string[] = [];
-    const leaves = new AbortController();
-    const over = running.runner.attend(
-      made.ledger.plan(seq),
-      () => made.ledger.apply(seq, null, Date.now()),
-      {
-        ...{ content: "{}", targetOf: () => undefined, client: null, signal: leaves.signal },
-        done: ({ label }) => void ended.push(label),
-      },
-    );
+    const one = await silenced(stack, false);
+    const { ended, leave } = broadcastTo(one, [...plannedHosts(9), ...plannedHosts(3, "live")]);
     await until("the others", () => ended.length === 3);
     expect(ended.sort()).toEqual(["live0", "live1", "live2"]);
-    leaves.abort();
-    await over;
+    await leave();
   });
+
+  /** A runner whose hosts with an `h` answer only when nobody waits any longer. */
+  function patient(stack: DisposableStack, serverAt: ServerAt) {
+    const made = stack.use(testLedger());
+    const fleet = testFleet();
+    const deliver: DeliverJob = async (target, job, options) => {
+      if (target.label.startsWith("h"))
+        await new Promise((resolve) => options.signal.addEventListener("abort", resolve));
+      return fleet.deliver(target, job, options);
+    };
+    return { made, running: stack.use(testRunner(made, { deliver, serverAt })) };
+  }
 
   test.each([true, false])(
     "hold up none at another in a broadcast with a limit, if that is for each server: %p",
     async (limitsEachServer) => {
-      using made = testLedger();
-      const fleet = testFleet();
-      const deliver: DeliverJob = async (target, job, options) => {
-        if (target.label.startsWith("h"))
-          await new Promise((resolve) => options.signal.addEventListener("abort", resolve));
-        return fleet.deliver(target, job, options);
-      };
-      using running = testRunner(made, { deliver, serverAt });
+      using stack = new DisposableStack();
       const hosts = [...plannedHosts(9), ...plannedHosts(5, "live")];
-      const spec = { kind: "broadcast", max_parallel: 2 } as const;
-      const { seq } = made.ledger.create(newPlan(hosts, spec), hosts, Date.now());
-      const ended: string[] = [];
-      const leaves = new AbortController();
-      const over = running.runner.attend(
-        made.ledger.plan(seq),
-        () => made.ledger.apply(seq, null, Date.now()),
-        {
-          ...{
-            content: "{}",
-            targetOf: () => undefined,
-            client: null,
-            signal: leaves.signal,
-            limitsEachServer,
-          },
-          done: ({ label }) => void ended.push(label),
-        },
-      );
+      const { ended, leave } = broadcastTo(patient(stack, serverAt), hosts, {
+        max_parallel: 2,
+        limitsEachServer,
+      });
       if (limitsEachServer) await until("the others", () => ended.length === 5);
       else for (let turn = 0; turn < 50; turn++) await nextTurn();
       expect(ended.filter((label) => label.startsWith("h"))).toEqual([]);
       // One of two places is theirs for a moment.
       if (!limitsEachServer) expect(ended.length).toBeLessThan(5);
-      leaves.abort();
-      await over;
+      await leave();
     },
   );
+
+  test("hold up none that are reached otherwise in a broadcast, once they are not in the address book any more", async () => {
+    using stack = new DisposableStack();
+    const trust = { kind: "any" } as const;
+    const { ended, leave } = broadcastTo(
+      patient(stack, () => undefined),
+      [...plannedHosts(9), ...plannedHosts(5, "live")],
+      {
+        ...{ max_parallel: 2, limitsEachServer: true },
+        targetOf: (label) => ({
+          ...{ label, host_id: null },
+          server: { url: label.startsWith("h") ? "nats:eu/U" : "https://live", token: undefined, trust },
+        }),
+      },
+    );
+    await until("the others", () => ended.length === 5);
+    expect(ended.filter((label) => label.startsWith("h"))).toEqual([]);
+    await leave();
+  });
 
   test("take no turn of those at another that have waited", async () => {
     using made = testLedger();
@@ -713,11 +739,31 @@ describe("hosts of a server that passes nothing on", () => {
 });
 
 /** A plan that was applied, of which nothing begins by itself. */
-function runOf(made: ReturnType<typeof testLedger>, seq: number): Run {
+function runOf(made: ReturnType<typeof testLedger>, seq: number, serverAt: ServerAt = () => undefined): Run {
   const { deliver } = testFleet();
-  const shared = createRunnerParts(testUses(made, { deliver }), () => {});
-  return new Run(shared, unattended(deliver), made.ledger.apply(seq, null, 0), "{}", [], () => {});
+  const shared = createRunnerParts(testUses(made, { deliver, serverAt }), () => {});
+  const policy = { ...unattended(deliver), limitsEachServer: true };
+  return new Run(shared, policy, made.ledger.apply(seq, null, 0), "{}", [], () => {});
 }
+
+test("a host that has moved to another server while it was ready begins once there is a place at that one", () => {
+  using made = testLedger();
+  const hosts = plannedHosts(3);
+  const { seq } = made.ledger.create(newPlan(hosts, { max_parallel: 1 }), hosts, 0);
+  const servers: Record<string, string> = { h0: "nats:us", h1: "nats:eu", h2: "nats:eu" };
+  const run = runOf(made, seq, (label) => servers[label]);
+  run.load(made.ledger.open(seq), made.ledger.counts(seq));
+  const next = () => {
+    const entry = run.nextReady();
+    if (entry) run.begin(entry);
+    return entry;
+  };
+  const first = next();
+  servers.h1 = "nats:us";
+  expect([first?.label, next()?.label, next()?.label]).toEqual(["h0", "h2", undefined]);
+  if (first) run.rest(first);
+  expect([next()?.label, next()?.label]).toEqual(["h1", undefined]);
+});
 
 test("a host that is ready twice is begun once", () => {
   using made = testLedger();
