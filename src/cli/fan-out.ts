@@ -99,7 +99,7 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
   if (gather) {
     const { callRemote } = await import("../client/remote-call");
     const serverOf = new Map(servers.map(({ label, server }) => [label, server]));
-    await runPool(answers, { slots: GATHERING, patienceMs: Number.POSITIVE_INFINITY }, async (answer) => {
+    await runPool(answers, { slots: GATHERING }, async (answer) => {
       const server = serverOf.get(answer.label);
       if (!answer.ok || !server) return;
       const ask: Answerer["ask"] = (another, asked) =>

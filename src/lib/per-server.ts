@@ -12,6 +12,9 @@ export function serverOver(address: string): string {
   return end < 0 ? "nats:" : address.slice(0, end);
 }
 
+/** The same of a host of the address book. */
+export const serverOfHost = ({ base_url }: { readonly base_url: string }): string => serverOver(base_url);
+
 /** One of what `make` makes for each of the servers that {@link serverOver} names; it is made once. */
 export function perServer<T>(make: () => T): (server: string) => T {
   const made = new Map<string, T>();

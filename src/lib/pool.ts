@@ -25,7 +25,7 @@ const STEP = 1.1;
 
 interface Pool<T> {
   readonly slots: number;
-  readonly patienceMs: number;
+  readonly patienceMs?: number;
   readonly isSlow?: (item: T) => boolean;
   readonly serverOf?: (item: T) => string;
 }
@@ -35,8 +35,8 @@ interface Pool<T> {
  * first, but however many they are, the others need not wait for the end of one.
  *
  * @param pool.slots how many hosts have a slot at once.
- * @param pool.patienceMs after how many milliseconds a host gives up its slot at the latest; infinite to limit all hosts at work
- *   to `slots`.
+ * @param pool.patienceMs after how many milliseconds a host gives up its slot at the latest. Default: never, so that `slots` limits all
+ *   hosts at work.
  * @param pool.isSlow whether an item is known to be slow: it never has a slot.
  * @param pool.serverOf what the item is reached over (`serverOver` of `per-server.ts`): those of each server have slots of their own, as
  *   many as `slots`, and wait for none of another. Default: all share them.
@@ -62,7 +62,7 @@ export async function runPool<T, R>(
 /** The same of items that share their slots. */
 function runTogether<T, R>(
   items: readonly T[],
-  { slots, patienceMs, isSlow = () => false }: Omit<Pool<T>, "serverOf">,
+  { slots, patienceMs = Number.POSITIVE_INFINITY, isSlow = () => false }: Omit<Pool<T>, "serverOf">,
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const { promise, resolve, reject } = Promise.withResolvers<R[]>();

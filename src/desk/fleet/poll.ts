@@ -8,7 +8,7 @@ import { carrierTo } from "../../client/connection";
 import { createConnectionPool } from "../../client/connection-pool";
 import { mayLackDescriptor, NO_DESCRIPTOR } from "../../client/dial";
 import { typed } from "../../client/remote-call";
-import { serverOver } from "../../lib/per-server";
+import { serverOfHost } from "../../lib/per-server";
 import { patienceFor, runPool } from "../../lib/pool";
 import { printable } from "../../lib/sanitize";
 import { createSharing } from "../../lib/share";
@@ -60,8 +60,6 @@ export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise
     return result;
   });
 }
-
-const serverOfHost = ({ base_url }: Host) => serverOver(base_url);
 
 /** Asks hosts whether they are healthy. Those who ask for the same at once share the answers. */
 export interface Poller {

@@ -2,13 +2,14 @@
  * Replacing the tokens of hosts before they end. svc knows the end of a token that a host made when it joined, and of one
  * that it has replaced since.
  */
+import { serverOfHost } from "../../lib/per-server";
 import { runPool } from "../../lib/pool";
 import type { Host } from "./host";
 
 /** A token is replaced when it has less than this left, in milliseconds: 30 days, of 90 that it has by default. */
 const RENEW_BELOW_MS = 30 * 86_400_000;
 
-/** How many hosts are asked at once. */
+/** How many hosts are asked at once, at each NATS server and of all others. */
 const SLOTS = 16;
 
 /** The hosts whose tokens end soon. One that has ended cannot be replaced: its host joins again. */
@@ -24,8 +25,7 @@ export async function renewDue(
   renew: (label: string) => Promise<unknown>,
   failed: (label: string, error: unknown) => void,
 ): Promise<void> {
-  const pool = { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY };
-  await runPool(dueHosts(hosts), pool, ({ label }) =>
+  await runPool(dueHosts(hosts), { slots: SLOTS, serverOf: serverOfHost }, ({ label }) =>
     renew(label).then(
       () => {},
       (error) => failed(label, error),

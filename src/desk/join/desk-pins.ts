@@ -8,13 +8,14 @@
 import { RemoteError, type RemoteServer } from "../../client/carrier";
 import { callRemote } from "../../client/remote-call";
 import { configFiles } from "../../lib/paths";
+import { serverOfHost } from "../../lib/per-server";
 import { runPool } from "../../lib/pool";
 import { readSigningKey } from "../../trust/identity";
 import { deskPinsEndpoint } from "../../wire/join/endpoints";
 import { deskPinsMessage } from "../../wire/join/messages";
 import type { Joined } from "./standby/fence";
 
-/** How long a host may take to answer, in milliseconds, and how many are asked at once. */
+/** How long a host may take to answer, in milliseconds, and how many are asked at once, at each NATS server and of all others. */
 const ANSWER_MS = 10_000;
 const SLOTS = 16;
 
@@ -40,7 +41,7 @@ export function createPinNotifier<H extends Joined>(service: Uses<H>) {
     const pins = await service.pins();
     const all = JSON.stringify(pins);
     const waiting = members.filter(({ member }) => sent.get(member?.nonce ?? "") !== all);
-    await runPool(waiting, { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY }, async (host) => {
+    await runPool(waiting, { slots: SLOTS, serverOf: serverOfHost }, async (host) => {
       const { host_id = "", nonce = "" } = host.member ?? {};
       const about = { ...pins, signed: new Date().toISOString() };
       const signature = key.sign(deskPinsMessage(host_id, nonce, about));

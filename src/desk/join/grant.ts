@@ -86,7 +86,7 @@ export async function grantNats(
     });
     return true;
   };
-  return runPool(hosts, { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY }, async (host) => {
+  return runPool(hosts, { slots: SLOTS }, async (host) => {
     const { label } = host;
     try {
       return { label, ok: true, changed: await grant(host) } as const;

@@ -8,7 +8,11 @@ import { silentLog } from "../../../src/lib/log";
 import type { Office } from "../../../src/wire/join/office";
 import { nextTurn, until } from "../../support";
 
-const hostNamed = (label: string): Joined => ({ label, member: { host_id: label, nonce: "n" } });
+const hostNamed = (label: string): Joined => ({
+  label,
+  base_url: "https://10.0.0.9:9939",
+  member: { host_id: label, nonce: "n" },
+});
 
 /** A desk with hosts of those labels, of which each call of `tellAll` is noted. @param answered those that answer. */
 function desk(

@@ -6,7 +6,7 @@
 import { RemoteError } from "../../../client/carrier";
 import type { ConnectionPool } from "../../../client/connection-pool";
 import { callRemote } from "../../../client/remote-call";
-import { serverOver } from "../../../lib/per-server";
+import { serverOfHost } from "../../../lib/per-server";
 import { patienceFor, runPool } from "../../../lib/pool";
 import { printable } from "../../../lib/sanitize";
 import { mapInSlices } from "../../../lib/turn";
@@ -48,10 +48,7 @@ export async function lookForOdd(
   options: AskOptions,
 ): Promise<OddHost[]> {
   const { concurrency, timeoutMs } = options;
-  const pool = {
-    ...{ slots: concurrency, patienceMs: patienceFor(timeoutMs) },
-    serverOf: ({ base_url }: Host) => serverOver(base_url),
-  };
+  const pool = { slots: concurrency, patienceMs: patienceFor(timeoutMs), serverOf: serverOfHost };
   const prepare = createPreparing();
   const answers = await runPool(hosts, pool, async (host): Promise<PreparedScreen | OddHost> => {
     const answer = await askOne(book, host, options);

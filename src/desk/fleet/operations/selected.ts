@@ -6,6 +6,7 @@ import { RemoteError, remoteMessage } from "../../../client/carrier";
 import { field, HOST_LABEL, TAGS } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { badInput, messageOf } from "../../../lib/errors";
+import { serverOfHost } from "../../../lib/per-server";
 import { runPool } from "../../../lib/pool";
 import type { AddressBook } from "../address-book";
 import { HOST_FIELDS, type Host } from "../host";
@@ -31,7 +32,7 @@ interface RenameUses extends Uses {
 
 export { selectHosts } from "../selection";
 
-/** How many hosts are asked at once to end their tokens. */
+/** How many hosts are asked at once to end their tokens, at each NATS server and of all others. */
 const SLOTS = 16;
 
 const tags = (description: string) => field(v.optional(TAGS), description);
@@ -114,14 +115,14 @@ export const removeHost = operation({
     const book = await service.addressBook();
     const selected =
       on === undefined ? book.hosts().filter((one) => one.label === label) : await book.select(on);
-    const pool = { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY };
+    const pool = { slots: SLOTS, serverOf: serverOfHost };
     // All of them first: the token that a host ends is that of whichever machine is its desk.
     const silent = await runPool(selected, pool, (host) =>
       service.requireDeskAt(host).then(() => undefined, silenceOf),
     );
-    const asked = selected.map((host, nth) => ({ host, fault: silent[nth] }));
+    const faults = new Map(selected.map((host, nth) => [host, silent[nth]]));
     // Before they are removed: only a host of the address book is linked.
-    const ended = await runPool(asked, pool, ({ host, fault }) => endToken(book, host, fault));
+    const ended = await runPool(selected, pool, (host) => endToken(book, host, faults.get(host)));
     // An entry that is not valid goes, too.
     const gone = await book.removeAll(label === undefined ? ended.map((one) => one.label) : [label]);
     const hosts = gone.map((name) => {

@@ -10,6 +10,7 @@ import { callRemote } from "../../../client/remote-call";
 import { RecentMap } from "../../../lib/buckets";
 import { Failure, messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
+import { serverOfHost } from "../../../lib/per-server";
 import { runPool } from "../../../lib/pool";
 import { printable } from "../../../lib/sanitize";
 import { isSignedBy, type SigningKey } from "../../../trust/identity";
@@ -18,7 +19,10 @@ import { isFirst, MAX_STEP, type Office, officeMessage } from "../../../wire/joi
 import { UNNAMED } from "./deposed";
 import { generationOf, type OfficeFiles } from "./office";
 
-/** How long a host may take to answer, in milliseconds, and how many are notified at once: hosts that are off hold up no others for long. */
+/**
+ * How long a host may take to answer, in milliseconds, and how many are notified at once, at each NATS server and of all others: hosts
+ * that are off hold up no others for long.
+ */
 const ANSWER_MS = 10_000;
 const SLOTS = 64;
 
@@ -59,6 +63,7 @@ interface Asking {
 /** A host of the address book. */
 export interface Joined {
   readonly label: string;
+  readonly base_url: string;
   readonly member?: { readonly host_id: string; readonly nonce: string } | undefined;
 }
 
@@ -187,7 +192,7 @@ export function createFence(uses: FenceUses): Fence {
         const { host_id = "", nonce } = host.member ?? {};
         return nonce === undefined || isSettled(host) ? [] : [{ host, host_id, nonce }];
       });
-      const pool = { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY };
+      const pool = { slots: SLOTS, serverOf: ({ host }: { host: Joined }) => serverOfHost(host) };
       const answers = await runPool(waiting, pool, async ({ host, host_id, nonce }) => {
         try {
           const reached = { label: host.label, server: reach(host), host_id };

@@ -4,6 +4,7 @@ import { RemoteError } from "../../../client/carrier";
 import type { Caller } from "../../../core/caller";
 import { operation } from "../../../core/operation";
 import { conflict, Failure, unavailable } from "../../../lib/errors";
+import { serverOver } from "../../../lib/per-server";
 import { runPool } from "../../../lib/pool";
 import { printable } from "../../../lib/sanitize";
 import { ownTurn } from "../../../lib/turn";
@@ -46,7 +47,7 @@ interface Uses {
   existingWitness(): Promise<{ readonly witness: { readonly vkey: string } } | null>;
 }
 
-/** How many hosts are asked at once, and how long each has, in milliseconds. */
+/** How many hosts are asked at once, at each NATS server and of all others, and how long each has, in milliseconds. */
 const SLOTS = 16;
 const ANSWER_MS = 30_000;
 
@@ -196,7 +197,6 @@ async function receiptsOf(
 ): Promise<HostReceipt[]> {
   const book = await service.addressBook();
   const byIdentity = new Map(book.hosts().map((host) => [identityOf(host), host]));
-  const pool = { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY };
   const room = createRoom(Math.max(0, MAX_ENVELOPE - OWN_CHARS.rows - targets.length * OWN_CHARS.host));
   /** @returns why there is none. */
   const ask = async (target: Target, nth: number): Promise<string> => {
@@ -225,6 +225,9 @@ async function receiptsOf(
       return printable(error.message, 300);
     }
   };
+  const serverOf = ([, { identity }]: [number, Target]) =>
+    serverOver(byIdentity.get(identity)?.base_url ?? "");
+  const pool = { slots: SLOTS, serverOf };
   const why = await runPool([...targets.entries()], pool, ([nth, target]) => ask(target, nth));
   return why.map((missing, nth) => room.at(nth) ?? { missing });
 }

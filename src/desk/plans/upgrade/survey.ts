@@ -3,13 +3,14 @@
  */
 import { RemoteError } from "../../../client/carrier";
 import { messageOf } from "../../../lib/errors";
+import { serverOver } from "../../../lib/per-server";
 import { runPool } from "../../../lib/pool";
 import { printable } from "../../../lib/sanitize";
 import type { Target } from "../../../wire/job/job";
 import { isNoNews, type ReleasedBinary } from "../../../wire/release/released-binary";
 import { askingOf, isOffline, TooOldError } from "./ask";
 
-/** How many hosts are asked at once. */
+/** How many hosts are asked at once, at each NATS server and of all others. */
 const SLOTS = 64;
 
 /** A host before an upgrade. */
@@ -33,8 +34,8 @@ export function surveyed<H>(
   offered: ReadonlyArray<Pick<ReleasedBinary, "version" | "target">>,
   { timeoutMs, signal, client }: { timeoutMs: number; signal: AbortSignal; client: string | null },
 ): Promise<Array<HostSurvey<H>>> {
-  const patience = { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY };
-  return runPool(hosts, patience, async (host): Promise<HostSurvey<H>> => {
+  const pool = { slots: SLOTS, serverOf: (host: H) => serverOver(targetOf(host).server.url) };
+  return runPool(hosts, pool, async (host): Promise<HostSurvey<H>> => {
     const unfit = (why: string, known: { version: string; target: string } | null = null): HostSurvey<H> => ({
       ...{ host, version: known?.version ?? null, target: known?.target ?? null },
       ...{ state: "unfit", why: printable(why, 300) },
