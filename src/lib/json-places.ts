@@ -72,10 +72,15 @@ export async function faultIn(text: string, notation: Notation = "json"): Promis
 }
 
 /** Where `text` stops being JSON, and what JSON has there, in words that quote nothing of it. */
-export async function faultText(text: string): Promise<string> {
-  const fault = await faultIn(text);
-  return fault ? `line ${fault.line}, column ${fault.column}: expected ${fault.expected}` : "expected JSON";
-}
+export const faultText = async (text: string): Promise<string> =>
+  placedText(await faultIn(text)) ?? "expected JSON";
+
+/** Where an object of this JSON text has a name a second time, of which `JSON.parse` takes the last; undefined where none has. */
+export const nameTwice = async (text: string): Promise<string | undefined> =>
+  placedText(await faultIn(text, "json5"));
+
+const placedText = (fault: TextFault | undefined): string | undefined =>
+  fault && `line ${fault.line}, column ${fault.column}: expected ${fault.expected}`;
 
 /** The line at which `text`, which is short, is not JSON; undefined when it is JSON. */
 export function faultyLine(text: string): number | undefined {

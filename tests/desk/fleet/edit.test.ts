@@ -147,6 +147,16 @@ test("a text that is no JSON is refused with its place, and without its words", 
   await expect(made.store("# nothing\n")).rejects.toThrow(/^text: line \d, column 1: expected a value$/);
 });
 
+test("a text that has a host twice is refused: one of them would be left out", async () => {
+  await using made = await desk();
+  const hosts = made.book.hosts();
+  const host = '"a": {"label": "a", "base_url": "https://10.0.0.1", "tags": ["x"]}';
+  await expect(made.store(`{\n  ${host},\n  ${host}\n}`)).rejects.toThrow(
+    /^text: line 3, column 3: expected a name that the object does not have yet$/,
+  );
+  expect(made.book.hosts()).toEqual(hosts);
+});
+
 test("where somebody else has changed a host meanwhile, nothing is stored", async () => {
   await using made = await desk();
   await made.book.set("b", () => ({ tags: ["lab", "theirs"] }));

@@ -9,7 +9,7 @@ import { field, fileContent } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { badInput, conflict, messageOf } from "../../../lib/errors";
 import { jsonIn } from "../../../lib/json-in";
-import { faultText } from "../../../lib/json-places";
+import { faultText, nameTwice } from "../../../lib/json-places";
 import { printable } from "../../../lib/sanitize";
 import type { AddressBook } from "../address-book";
 import { HOST_FIELDS, type Host, linkedHost, parseHost } from "../host";
@@ -86,6 +86,8 @@ async function hostsIn(text: string, where: string): Promise<ReadonlyMap<string,
   const json = text.replaceAll(/^[^\S\n]*#.*$/gm, "");
   const whole = jsonIn(json);
   if (whole === undefined) throw badInput(`${where}: ${await faultText(json)}`);
+  const twice = where === EDITED ? await nameTwice(json) : undefined;
+  if (twice !== undefined) throw badInput(`${where}: ${twice}`);
   if (typeof whole !== "object" || whole === null || Array.isArray(whole))
     throw badInput(`${where}: expected an object with a host after each label`);
   const faults: string[] = [];
