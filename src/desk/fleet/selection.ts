@@ -119,6 +119,10 @@ function* matchedIn<H>(
 /** The most patterns of a selection: each is compared with every label, or tag, of the address book. */
 const MAX_PATTERNS = 16;
 
+/** What who types the words of a search is told. */
+const SEARCH =
+  ": terms have commas between them; `svc admin list WORDS --format on` prints what a search finds as one";
+
 /** Which terms are refused that match nothing: any, labels that are no patterns, or none. */
 type Strictness = "any" | "label" | "none";
 
@@ -141,10 +145,11 @@ function termsIn<H>(
           : yield* hostsWith(yield* alike(finder.tags(), isLike), finder.tagged);
       if (matched.length > 0 || refused !== "any") return matched;
     }
+    const search = /\s/.test(term) ? SEARCH : "";
     if (tag === undefined && refused !== "none")
-      throw badInput(`on: no host is labelled ${printable(term, 130)}`);
+      throw badInput(`on: no host is labelled ${printable(term, 130)}${search}`);
     if (tag !== undefined && refused === "any")
-      throw badInput(`on: no host is tagged ${printable(tag, 130)}`);
+      throw badInput(`on: no host is tagged ${printable(tag, 130)}${search}`);
     return [];
   };
 }

@@ -66,6 +66,11 @@ describe("a selection", () => {
     ["", "expected terms between commas"],
     ["lab-01,", "expected terms between commas"],
     ["tag:", "expected a label or a tag after tag:"],
+    [
+      "tag:lab !healthy",
+      "no host is tagged lab !healthy: terms have commas between them; `svc admin list WORDS",
+    ],
+    ["lab-01 lab-02", "no host is labelled lab-01 lab-02: terms have commas"],
     ["all,!", "expected a label or a tag after !"],
     ["all,!tag:", "expected a label or a tag after !tag:"],
     ["Lab-01", "no host is labelled Lab-01"],
