@@ -1,12 +1,12 @@
 /**
  * Chromium as a person would use it, and what it has to complain about while it is used.
  */
-import { afterAll } from "bun:test";
+import { afterAll, beforeAll } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from "playwright-core";
 import { deadline } from "../src/lib/deadline";
-import { testWith } from "./support";
+import { type ServerProcess, serveSource, testWith } from "./support";
 
 /** What Chromium says of what it drops where an address of this machine comes or goes, as a network namespace may bring. */
 const NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED";
@@ -60,6 +60,37 @@ export function useBrowser(launch: () => Promise<Browser> = launchBrowser): Cont
         return await (await start()).newContext(options);
       }
     },
+  };
+}
+
+/** A server that the tests of a file share. */
+type SharedHost = Pick<ServerProcess, "url" | "token" | "configDir" | "call">;
+
+/**
+ * A server for the pages of a test file, to call at its top level: started before the first test, and ended after the last. It answers
+ * requests at any rate.
+ */
+export function useHost(): SharedHost {
+  let running: ServerProcess | undefined;
+  const started = () => {
+    if (!running) throw new Error("the server of this file is not started yet");
+    return running;
+  };
+  beforeAll(async () => {
+    running = await serveSource(["--rate-limit", "0"]);
+  });
+  afterAll(() => running?.[Symbol.asyncDispose]());
+  return {
+    get url() {
+      return started().url;
+    },
+    get token() {
+      return started().token;
+    },
+    get configDir() {
+      return started().configDir;
+    },
+    call: (path, init) => started().call(path, init),
   };
 }
 

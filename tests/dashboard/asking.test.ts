@@ -2,22 +2,26 @@
  * A page that stays open, in Chromium, and gets no events: what it asks of the server, and what it makes of late, odd and
  * missing answers.
  */
-import { afterAll, beforeAll, expect } from "bun:test";
+import { expect } from "bun:test";
 import type { Page, Request, Route } from "playwright-core";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
-import { browserTest, hide, openPage as openDashboard, PAGES, settled, useBrowser } from "../browser";
-import { post, serveSource, TOKEN } from "../support";
+import {
+  browserTest,
+  hide,
+  openPage as openDashboard,
+  PAGES,
+  settled,
+  useBrowser,
+  useHost,
+} from "../browser";
+import { post, TOKEN } from "../support";
 
 const test = browserTest();
 
 const browser = useBrowser();
-let host: Awaited<ReturnType<typeof serveSource>>;
-beforeAll(async () => {
-  host = await serveSource(["--rate-limit", "0"]);
-});
-afterAll(() => host[Symbol.asyncDispose]());
+const host = useHost();
 
 /** A tab that is signed in and on a page, with a clock that the test moves. */
 const openPage = (

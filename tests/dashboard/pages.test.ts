@@ -1,7 +1,7 @@
 /** The pages of the dashboard in Chromium, each on real data of a server. */
 
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, expect } from "bun:test";
+import { beforeAll, expect } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
@@ -21,6 +21,7 @@ import {
   PAGES,
   settled,
   useBrowser,
+  useHost,
   violationsOn,
 } from "../browser";
 import { selfSigned } from "../client/support";
@@ -35,12 +36,10 @@ const test = browserTest();
 const SAMPLE = { rtt_ms: 20, fps: 30, bitrate_kbps: 4_000, packet_loss_pct: 0, jitter_ms: 2 };
 
 const browser = useBrowser();
-let host: Awaited<ReturnType<typeof serveSource>>;
+const host = useHost();
 beforeAll(async () => {
-  host = await serveSource(["--rate-limit", "0"]);
   await host.call("/inspector/samples", post({ samples: [SAMPLE] }));
 });
-afterAll(() => host[Symbol.asyncDispose]());
 
 /** A tab that is signed in and on a page. */
 const openPage = (name: string, options: Parameters<typeof openTab>[2] = {}) =>

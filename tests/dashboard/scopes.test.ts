@@ -1,20 +1,16 @@
 /** The dashboard in Chromium with tokens that allow less: what it shows, and that it asks for nothing else. */
-import { afterAll, beforeAll, expect } from "bun:test";
+import { expect } from "bun:test";
 import type { Scope } from "../../src/core/rights";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
-import { browserTest, openPage, settled, signIn, useBrowser } from "../browser";
-import { post, serveSource } from "../support";
+import { browserTest, openPage, settled, signIn, useBrowser, useHost } from "../browser";
+import { post } from "../support";
 
 const test = browserTest();
 
 const browser = useBrowser();
-let host: Awaited<ReturnType<typeof serveSource>>;
-beforeAll(async () => {
-  host = await serveSource(["--rate-limit", "0"]);
-});
-afterAll(() => host[Symbol.asyncDispose]());
+const host = useHost();
 
 const tokenFor = (name: string, ...scope: Scope[]) =>
   addToken(tokenStore(configFiles(host.configDir), silentLog), { name, scope });

@@ -1,8 +1,8 @@
 /** The API explorer in Chromium. */
-import { afterAll, beforeAll, expect } from "bun:test";
+import { expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { browserTest, openPage, openTab, signIn, useBrowser } from "../browser";
-import { serveSource, TOKEN } from "../support";
+import { browserTest, openPage, openTab, signIn, useBrowser, useHost } from "../browser";
+import { TOKEN } from "../support";
 
 const test = browserTest();
 /** Once the document is shown. */
@@ -26,11 +26,7 @@ async function scrollWhile(page: Page, look: () => Promise<boolean>): Promise<vo
 }
 
 const browser = useBrowser();
-let host: Awaited<ReturnType<typeof serveSource>>;
-beforeAll(async () => {
-  host = await serveSource(["--rate-limit", "0"]);
-});
-afterAll(() => host[Symbol.asyncDispose]());
+const host = useHost();
 
 test("asks for the token, keeps it for the tab, and shows every operation", async () => {
   await using tab = await openPage(browser, `${host.url}/docs`, { typed: TOKEN });
