@@ -6,7 +6,7 @@ const REFUSED = "The server does not accept this token.";
 
 /**
  * Why there is no answer: `unauthorized` (wrong token), `limited` (ask again after `retryAfter` seconds), `unreachable` (no
- * answer at all), `late` (none within the time that it had), `failed` (the server says why).
+ * answer at all), `late` (none within the time that it had, or no more of it), `failed` (the server says why).
  *
  * @typedef {"unauthorized" | "limited" | "unreachable" | "late" | "failed"} Reason
  */
@@ -36,7 +36,14 @@ export function endedWords(token, message) {
 export const unreachable = (message = "The server does not answer.") => new ApiError("unreachable", message);
 
 /** @param {number} ms that the answer had */
-export const late = (ms) => new ApiError("late", `No answer after ${Math.round(ms / 1_000)} s.`);
+export const late = (ms) => new ApiError("late", `No answer after ${seconds(ms)} s.`);
+
+/** @param {number} ms for which nothing more of an answer came that had begun */
+export const stalled = (ms) =>
+  new ApiError("late", `The answer stopped: nothing more came for ${seconds(ms)} s.`);
+
+/** @param {number} ms */
+const seconds = (ms) => Math.round(ms / 1_000);
 
 /**
  * The error of a request that changes something: where the server does not say what became of it, nobody knows.

@@ -2,18 +2,19 @@
  * The client of the REST API: what pages ask of the server, and what they have it do.
  *
  * Who asks is in `session.js`, and when nothing is sent in `silence.js`: neither a wrong token nor a 429 leads to a lockout. Every
- * answer has a time within which it comes, so that no page waits for ever.
+ * answer is given up after a silence (`patience.js`), so that no page waits for ever.
  */
-import { ApiError, endedWords, late, ofAct, refusedWords, unreachable } from "./api-error.js";
+import { ApiError, endedWords, ofAct, refusedWords, unreachable } from "./api-error.js";
 import { credentialsOf } from "./credentials.js";
+import { fileOf, Patience } from "./patience.js";
 import { Session } from "./session.js";
 import { FORGET_AFTER, SharedAnswers } from "./shared-answers.js";
 import { Silence } from "./silence.js";
 
-/** Milliseconds within which an answer comes whole, or is given up; the slowest diagnostic check may take a minute. */
+/** Milliseconds of silence after which an answer is given up; the slowest diagnostic check may take a minute. */
 const WITHIN_MS = 75_000;
 
-/** For a download, or a look at all of a log. @satisfies {SendOptions} */
+/** For what goes through all of a log, or asks many hosts. @satisfies {SendOptions} */
 export const TAKES_LONG = { withinMs: 600_000 };
 
 /** @typedef {import("./wire").GetPath} GetPath */
@@ -29,8 +30,8 @@ export const TAKES_LONG = { withinMs: 600_000 };
 /**
  * @typedef {object} SendOptions
  * @property {AbortSignal} [signal] gives it up, here and at the server
- * @property {number | null} [withinMs] milliseconds within which the whole answer comes; null where it may take as long as it
- *   does, and the page says what it waits for
+ * @property {number | null} [withinMs] milliseconds within which the answer begins, and then is here, or of a file goes on; null
+ *   where it may take as long as it does, and the page says what it waits for
  */
 
 /**
@@ -113,7 +114,7 @@ export class Api {
    * @throws {ApiError}
    */
   blob(path, options) {
-    return this.#ask(path, {}, options, (response) => response.blob());
+    return this.#ask(path, {}, options, fileOf);
   }
 
   /**
@@ -179,11 +180,12 @@ export class Api {
    *
    * @param {string} command
    * @param {Record<string, unknown>} [args]
+   * @param {SendOptions} [options]
    * @returns {Promise<unknown>} what it returned
    * @throws {ApiError} `failed` also when the command failed
    */
-  async run(command, args = {}) {
-    const report = await this.post("execute", { actions: [[command, args]] });
+  async run(command, args = {}, options = {}) {
+    const report = await this.post("execute", { actions: [[command, args]] }, options);
     const [outcome] = report.outcomes;
     if (!outcome?.ok) throw new ApiError("failed", outcome?.error ?? `${command} did not run.`);
     return outcome.result;
@@ -194,7 +196,7 @@ export class Api {
    * @param {string} path
    * @param {RequestInit} [init]
    * @param {SendOptions} [options]
-   * @param {(response: Response) => Promise<T>} [read]
+   * @param {(response: Response, heard: () => void) => Promise<T>} [read]
    */
   async #ask(path, init, options, read) {
     const { session } = this;
@@ -214,28 +216,30 @@ export class Api {
    * @param {string} token
    * @param {RequestInit} [init]
    * @param {SendOptions} [options]
-   * @param {(response: Response) => Promise<T>} [read] of a good answer
+   * @param {(response: Response, heard: () => void) => Promise<T>} [read] of a good answer
    */
   async #send(path, token, init = {}, options = {}, read = (response) => response.json()) {
     const { silence } = this;
     silence.keep();
     const { signal: given, withinMs = WITHIN_MS } = options;
-    const limit = withinMs === null ? [] : [AbortSignal.timeout(withinMs)];
-    const signal = AbortSignal.any([...(given ? [given] : []), ...limit]);
+    const patience = withinMs === null ? null : new Patience(withinMs);
+    const signal = AbortSignal.any([given, patience?.signal].filter((one) => one !== undefined));
     /** @param {string} [words] */
     const lost = (words) => {
-      throw endOf(signal, withinMs) ?? silence.troubled(unreachable(words));
+      throw endOf(signal, patience) ?? silence.troubled(unreachable(words));
     };
     const headers = new Headers(init.headers);
     headers.set(...credentialsOf(token));
     const request = fetch(new URL(path, this.base), { ...init, headers, signal });
     const response = await request.catch(() => lost());
+    const heard = () => patience?.heard();
+    heard();
     if (response.status === 401) throw new ApiError("unauthorized", await refusedWords(response));
     // The limit of streams is none of requests, and has no time.
     if (response.status === 429 && (path !== "events" || response.headers.has("retry-after")))
       throw silence.begin(response);
     const brokeOff = () => lost("The connection to the server was lost.");
-    const answer = response.ok ? await read(response).catch(brokeOff) : null;
+    const answer = response.ok ? await read(response, heard).catch(brokeOff) : null;
     const body = response.ok ? {} : await response.json().catch(brokeOff);
     silence.answered();
     if (response.ok) return /** @type {T} */ (answer);
@@ -248,13 +252,11 @@ export class Api {
  * Why a request was given up; null where it was not.
  *
  * @param {AbortSignal} signal
- * @param {number | null} [withinMs] that its answer had
+ * @param {Patience | null} [patience] that its answer had
  */
-function endOf({ aborted, reason }, withinMs = null) {
+function endOf({ aborted }, patience = null) {
   if (!aborted) return null;
-  return reason?.name === "TimeoutError" && withinMs !== null
-    ? late(withinMs)
-    : new ApiError("failed", "Cancelled.");
+  return patience?.signal.aborted ? patience.error() : new ApiError("failed", "Cancelled.");
 }
 
 /** @param {unknown} body */

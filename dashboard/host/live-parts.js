@@ -1,5 +1,4 @@
 /** Parts of the page of the live screen beside the picture: a recording, the clipboard, who looks and the figures of the stream. */
-import { TAKES_LONG } from "../api.js";
 import { button, el, labelled, setText } from "../dom.js";
 import { bytes, measure, milliseconds } from "../format.js";
 import { actionButton, copyButton, download, figure, panel } from "../parts.js";
@@ -34,7 +33,7 @@ export function recordButton({ api, poll }, tell) {
     if (!isOn) await api.post("screen/recording/start", {});
     else {
       const { name } = await api.post("screen/recording/stop", {});
-      if (name !== null) download(name, await api.blob(`screen/recordings/${name}`, TAKES_LONG));
+      if (name !== null) download(name, await api.blob(`screen/recordings/${name}`));
     }
     await listed.now();
   }

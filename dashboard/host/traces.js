@@ -1,7 +1,6 @@
 /**
  * Traces: those that the host keeps, and one of them step by step with its pictures.
  */
-import { TAKES_LONG } from "../api.js";
 import { el } from "../dom.js";
 import { actionButton, asError, badge, nothing, panel, prose, time } from "../parts.js";
 import { table } from "../table.js";
@@ -45,14 +44,9 @@ export function tracesPanel({ api, may, poll, signal }) {
         kind: "actions",
         hidden: !may("screen"),
         cell: ({ run_id }) =>
-          actionButton(
-            "Open",
-            async () => viewer.show(await api.blob(`runs/${run_id}/trace`, TAKES_LONG)),
-            made.tell,
-            {
-              "aria-label": `Open the trace of run ${run_id.slice(0, 8)}`,
-            },
-          ),
+          actionButton("Open", async () => viewer.show(await api.blob(`runs/${run_id}/trace`)), made.tell, {
+            "aria-label": `Open the trace of run ${run_id.slice(0, 8)}`,
+          }),
       },
     ],
     key: ({ run_id }) => run_id,

@@ -61,6 +61,7 @@ const apiFiles = () =>
     "api.js": import("../../dashboard/api.js", { with: { type: "file" } }),
     "api-error.js": import("../../dashboard/api-error.js", { with: { type: "file" } }),
     "credentials.js": import("../../dashboard/credentials.js", { with: { type: "file" } }),
+    "patience.js": import("../../dashboard/patience.js", { with: { type: "file" } }),
     "session.js": import("../../dashboard/session.js", { with: { type: "file" } }),
     "shared-answers.js": import("../../dashboard/shared-answers.js", { with: { type: "file" } }),
     "sign-in.js": import("../../dashboard/sign-in.js", { with: { type: "file" } }),

@@ -2,19 +2,15 @@
  * What a page does about an answer that does not come, in Chromium: within a time it says so, and whether what it asked for may have been
  * done.
  */
-import { afterAll, beforeAll, expect } from "bun:test";
+import { expect } from "bun:test";
 import type { Route } from "playwright-core";
-import { browserTest, openPage as openDashboard, settled, useBrowser } from "../browser";
-import { post, serveSource, TOKEN } from "../support";
+import { browserTest, openPage as openDashboard, settled, useBrowser, useHost } from "../browser";
+import { post, TOKEN } from "../support";
 
 const test = browserTest();
 
 const browser = useBrowser();
-let host: Awaited<ReturnType<typeof serveSource>>;
-beforeAll(async () => {
-  host = await serveSource(["--rate-limit", "0"]);
-});
-afterAll(() => host[Symbol.asyncDispose]());
+const host = useHost();
 
 /** In the page: the time that an answer has is a fiftieth of what it is. */
 const HURRY = `{
@@ -25,13 +21,29 @@ const HURRY = `{
 /** In the page: resolves when a request of now would be given up. */
 const LIMIT = `new Promise((over) => AbortSignal.timeout(75_000).addEventListener("abort", over))`;
 
+/** In the page: the details of a run begin to come, and nothing more of them comes. */
+const STALLED = `{
+  const { fetch } = window;
+  window.fetch = (address, init) => {
+    if (!/\\/runs\\/[0-9a-f]/.test(address)) return fetch(address, init);
+    const body = new ReadableStream({
+      start(parts) {
+        parts.enqueue(new TextEncoder().encode("{"));
+        init.signal.addEventListener("abort", () => parts.error(init.signal.reason));
+      },
+    });
+    return Promise.resolve(new Response(body));
+  };
+}`;
+
 /** A tab that is signed in and on a page, with a clock that the test moves, and no patience. */
-const openPage = (name: string, answers: Readonly<Record<string, (route: Route) => unknown>>) =>
+const openPage = (name: string, answers: Readonly<Record<string, (route: Route) => unknown>>, script = "") =>
   openDashboard(browser, `${host.url}/dashboard#${name}`, {
     token: TOKEN,
     async prepare(page) {
       await page.clock.install();
       await page.addInitScript(HURRY);
+      await page.addInitScript(script);
       for (const [path, answer] of Object.entries(answers)) {
         await page.route(`${host.url}/${path}`, async (route) => {
           await answer(route);
@@ -108,4 +120,40 @@ test("a run takes as long as it takes: the page says where else it is shown, and
   await page.getByText("no answer for 75 s: Jobs and history shows whether it goes on").waitFor();
   release();
   await page.getByText("all ok").waitFor();
+});
+
+test("an answer that begins and goes no further is given up, and the page says that it stopped", async () => {
+  await host.call("/execute", post({ actions: [["AC_sleep", { seconds: 0 }]] }));
+  await using tab = await openPage("jobs", {}, STALLED);
+  const { page } = tab;
+  await page
+    .getByRole("button", { name: /^Details of run/ })
+    .first()
+    .click();
+  await page.getByText("The answer stopped: nothing more came for 75 s.", { exact: true }).waitFor();
+});
+
+test("the clearing of a log has the time that a look at all of its rows takes", async () => {
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  await using tab = await openPage("audit", {
+    async "audit/status"(route) {
+      const answer = await route.fetch();
+      await route.fulfill({ json: { ...(await answer.json()), may_clear: true } });
+    },
+    async execute(route) {
+      await held;
+      await route.fulfill({ json: { outcomes: [{ ok: true, result: { deleted: 1 } }] } });
+    },
+  });
+  const { page } = tab;
+  const clear = page.getByRole("button", { name: "Clear log…" });
+  await clear.click();
+  await page
+    .getByRole("dialog")
+    .getByRole("button", { name: /^Remove / })
+    .click();
+  await page.evaluate(LIMIT);
+  release();
+  await page.locator("button:not([aria-disabled])", { hasText: "Clear log…" }).waitFor();
+  expect(await page.getByText(/^No answer/).count()).toBe(0);
 });
