@@ -6,7 +6,7 @@ import { localCaller } from "../../src/core/caller";
 import { makeNatsBundle } from "../../src/desk/nats/operations/server";
 import { browserTest, openPage, settled, useBrowser, violationsOn } from "../browser";
 import { tlsServer } from "../desk/join/support";
-import { post, serveSource, TOKEN } from "../support";
+import { post, serveSource, TOKEN, until } from "../support";
 
 const test = browserTest();
 const browser = useBrowser();
@@ -72,7 +72,7 @@ test("10,000 hosts are a list of which only lines in view are there, found by wo
       state === "down" && version === "0.2.9" && (tags as string[]).includes("floor-7"),
   );
   expect(await page.getByRole("grid").getAttribute("aria-rowcount")).toBe(`${found.length + 1}`);
-  await page.waitForURL(/#hosts\?q=/);
+  await page.waitForURL(/#hosts\?q=.*0\.3$/);
   expect(new URL(page.url()).hash).toBe("#hosts?q=tag:floor-7%20!healthy%20version:%3C0.3");
   await page.getByLabel("Search hosts").fill("version:older");
   await page.getByText("version: expected a version, also <0.3 or >=0.2.1").waitFor();
@@ -307,6 +307,63 @@ test("a small screen that a 429 has held up is there when the wait is over, whil
   await peek.locator("img").waitFor();
   await page.getByRole("switch", { name: "Peek" }).hover();
   await peek.waitFor({ state: "hidden" });
+});
+
+/** In the page: whether the small screen is beside the name of a host. */
+const isBeside = (label: string) => `(() => {
+  const peek = document.querySelector(".host-peek:not([hidden])");
+  const names = [...document.querySelectorAll(".host-name a")];
+  const name = names.find(({ textContent }) => textContent === "${label}");
+  if (!peek || !name) return false;
+  return Math.abs(name.getBoundingClientRect().top - 60 - peek.getBoundingClientRect().top) < 2;
+})()`;
+
+/** Three hosts, and the pointer on the name of the first, whose screen is shown small; `asked` are those whose screens were asked for. */
+async function peekOf(url: string, answer: object) {
+  const tab = await pageOf(url, MANY.slice(0, 3));
+  const { page } = tab;
+  const asked: string[] = [];
+  await page.route(/screen\/thumbnail/, (route) => {
+    asked.push(/hosts\/([^/]*)/.exec(route.request().url())?.[1] ?? "");
+    return route.fulfill(answer);
+  });
+  await page.getByRole("switch", { name: "Peek" }).click();
+  const first = page.locator(".hosts-space .host-name a").first();
+  const label = (await first.textContent()) ?? "";
+  await first.hover();
+  await page.locator(".host-peek").waitFor();
+  return { ...tab, asked, label };
+}
+
+test("a small screen goes along with its host where a notice moves the list below the pointer", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  const slowDown = { status: 429, headers: { "retry-after": "60" }, json: { error: "rate limited" } };
+  await using tab = await peekOf(host.url, slowDown);
+  await tab.page.getByText("Asking again in").waitFor();
+  await until("the small screen beside its host", () => tab.page.evaluate<boolean>(isBeside(tab.label)));
+  expect(tab.asked).toEqual([tab.label]);
+});
+
+test("where another host comes below the pointer, that is the one whose screen is shown small", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  await using tab = await peekOf(host.url, { contentType: "image/png", body: PNG });
+  const { page, asked, label } = tab;
+  await page.locator(".host-peek img").waitFor();
+  const other = MANY[2]?.label ?? "";
+  expect(other).not.toBe(label);
+  await page.getByRole("searchbox").first().fill(other);
+  await until("the small screen beside the other host", () => page.evaluate<boolean>(isBeside(other)));
+  await page.locator(".host-peek img").waitFor();
+  expect(asked.at(-1)).toBe(other);
+});
+
+test("a small screen ends where its host goes from below the pointer as the page is scrolled", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  await using tab = await peekOf(host.url, { contentType: "image/png", body: PNG });
+  const { page } = tab;
+  await page.locator(".host-peek img").waitFor();
+  await page.evaluate("scrollBy({ top: document.body.scrollHeight, behavior: 'instant' })");
+  await page.locator(".host-peek").waitFor({ state: "hidden" });
 });
 
 test("a join string is for a region where the desk has several NATS servers", async () => {
