@@ -47,7 +47,7 @@ import { ApiError } from "./api-error.js";
  */
 
 /** The least seconds between requests that the server answers with an error, where events come. */
-const FAILED_REST_S = 30;
+export const FAILED_REST_S = 30;
 
 /** The oldest answer of another page that is shown, in parts of the time between requests. */
 const FRESH = 0.9;

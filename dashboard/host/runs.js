@@ -7,6 +7,7 @@ import { counted, milliseconds } from "../format.js";
 import { paging } from "../paging.js";
 import { actionButton, badge, nothing, panel, prose, time } from "../parts.js";
 import { table } from "../table.js";
+import { FAILED_REST_S, whenVisible } from "../view.js";
 import { runDetails, SCREEN_BEFORE } from "./run-details.js";
 
 /** Runs of a page of the history. */
@@ -172,7 +173,7 @@ export function runsTable() {
  *
  * @param {import("../view.js").View} view
  */
-export function historyPanel({ may, poll }) {
+export function historyPanel({ may, poll, signal }) {
   const pages = paging(PAGE, () => polled.now());
   const status = el(
     "select",
@@ -227,13 +228,16 @@ export function historyPanel({ may, poll }) {
   let askedAbout = "";
   /** Asks it what it keeps. @type {import("../view.js").Poll | null} */
   let box = null;
+  /** Until it is asked again after an error; 0 where there was none. */
+  let again = 0;
+  signal.addEventListener("abort", () => clearTimeout(again));
   const showRuns = () => listed.show(last.map((run) => ({ ...run, kept: kept.get(run.run_id) ?? null })));
 
   /** Asks what is kept where another run has failed: the page that shows it needs the scope screen. */
   function askKept() {
     const failed = last.filter(({ status: how }) => how === "error" || how === "timeout");
     const about = failed.map(({ run_id }) => run_id).join(" ");
-    if (about === askedAbout || !may("screen")) return;
+    if (about === askedAbout || again !== 0 || !may("screen")) return;
     askedAbout = about;
     if (box) {
       void box.now();
@@ -247,10 +251,18 @@ export function historyPanel({ may, poll }) {
         kept = new Map(runs.map((run) => [run.run_id, run]));
         showRuns();
       },
-      // Without it, the runs are shown all the same. It is asked again with them, but for a host that knows of none.
+      // Without it, the runs are shown all the same. It is asked again, but for a host that knows of none.
       fail({ status }) {
-        if (status === 0 || status >= 500) askedAbout = "";
+        if (status === 0 || status >= 500) again = setTimeout(askAgain, FAILED_REST_S * 1_000);
       },
+    });
+  }
+
+  function askAgain() {
+    whenVisible(signal, () => {
+      again = 0;
+      askedAbout = "";
+      askKept();
     });
   }
 

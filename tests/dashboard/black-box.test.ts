@@ -55,20 +55,29 @@ test("what is kept for a failed run is asked for again where the server has aske
     .waitFor();
 });
 
-test("what is kept for a failed run, and could not be told, is asked for again with the runs", async () => {
+test("what is kept for a failed run, and could not be told, is asked for again after a while, not with each run", async () => {
   const failing = { status: 500, json: { error: "internal error" } };
+  let asked = 0;
   await using tab = await openPage(browser, `${host.url}/dashboard#jobs`, {
     token: TOKEN,
     async prepare(page) {
-      await page.route(/\/black-box\/kept$/, (route) => route.fulfill(failing), { times: 1 });
+      await page.clock.install();
+      await page.route(/\/black-box\/kept$/, (route) =>
+        asked++ === 0 ? route.fulfill(failing) : route.continue(),
+      );
     },
   });
   const { page } = tab;
   const history = page.getByRole("table", { name: /Past runs/ });
-  await history.getByText("error", { exact: true }).first().waitFor();
+  const failed = history.getByText("error", { exact: true });
+  await failed.first().waitFor();
   await settled(page);
-  expect(await history.getByRole("link", KEPT).count()).toBe(0);
-  await host.call("/execute", post({ actions: [["AC_sleep", { seconds: 0 }]] }));
+  const before = await failed.count();
+  await host.call("/execute", post({ actions: [["AC_fail", { message: "no" }]] }));
+  await failed.nth(before).waitFor();
+  await settled(page);
+  expect(asked).toBe(1);
+  await page.clock.runFor(31_000);
   await history.getByRole("link", KEPT).waitFor();
 });
 
