@@ -20,8 +20,8 @@ export function addressIn(hash) {
   return { page: FORMER[name] ?? name, path: path.map(decoded), query };
 }
 
-/** @param {string} text */
-function decoded(text) {
+/** A part of an address as it was before it was encoded; what was not stays as it is. @param {string} text */
+export function decoded(text) {
   try {
     return decodeURIComponent(text);
   } catch {

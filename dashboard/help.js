@@ -2,6 +2,7 @@
  * The pages of the documentation that the server carries, and looking for words in them. `#help:plans/waves` shows a page at
  * a heading, `#help:T15` an entry of troubleshooting.
  */
+import { decoded } from "./address.js";
 import { ApiError } from "./api-error.js";
 import { el, labelled, setText } from "./dom.js";
 import { counted } from "./format.js";
@@ -18,7 +19,7 @@ const KEEP_MS = 3_600_000;
 
 /** @param {import("./view.js").View} view */
 export function open({ root, api, signal, poll }) {
-  const [topic = "", anchor = ""] = location.hash.split(":").slice(1).join(":").split("/").map(decodeURI);
+  const [topic = "", anchor = ""] = location.hash.split(":").slice(1).join(":").split("/").map(decoded);
   const search = el("input", { type: "search", placeholder: "words", spellcheck: "false" });
   const about = el("span", { class: "hint", role: "status" });
   const hits = el("ul", { class: "hits" });

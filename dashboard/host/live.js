@@ -8,11 +8,11 @@ import { icon } from "../icons.js";
 import { actionButton, asError, badge, download, notice, panel } from "../parts.js";
 import { signed } from "../passkey.js";
 import { boxPanel } from "./live-box.js";
-import { openEither, openRelay, openSocket } from "./live-carrier.js";
 import { keyButtons, keyboardField, typeText } from "./live-keys.js";
 import { howToTake, notesOf } from "./live-notes.js";
 import { aboutPanel, clipboardPart, recordButton } from "./live-parts.js";
 import { picker } from "./live-picker.js";
+import { placeIn } from "./live-place.js";
 import { Watch } from "./live-watch.js";
 
 /** Seconds between requests for who looks: also for the round trip. */
@@ -34,38 +34,10 @@ const STATES = /** @type {const} */ ({
 /** @param {import("../view.js").View} view */
 export function open(view) {
   const { root, api, may, signal, poll } = view;
-  const [, named = "", desktop] = location.hash.replace(/\?.*$/s, "").split(":");
-  const label = named === "" ? null : labelIn(named);
-  /** A desktop on demand of the host. */
-  const ofDesktop = desktop === undefined ? {} : { desktop };
-  const wanted = /** @type {const} */ ({ control: false, ...ofDesktop });
-  /**
-   * @template {string} Rest
-   * @param {Rest} rest
-   */
-  const at = (rest) =>
-    /** @type {`screen/${Rest}`} */ (
-      label === null ? `screen/${rest}` : `admin/hosts/${encodeURIComponent(label)}/screen/${rest}`
-    );
-  const query = desktop === undefined ? "" : `?desktop=${encodeURIComponent(desktop)}`;
-  const stateOf = /** @type {"screen/state"} */ (`${at("state")}${query}`);
+  const place = placeIn(api, location.hash);
+  const { label, desktop } = place;
   const stage = el("div", { class: "live-stage" });
-  /** Whether the last stream came over the desk: then no other way is tried after a cut. */
-  let isRelayed = false;
-  const watch = new Watch(
-    stage,
-    async (attempt) => {
-      if (label === null) return openSocket(api, wanted);
-      const relay = /** @type {"admin/hosts/{label}/screen/relay"} */ (at("relay"));
-      const paths = { offer: /** @type {"screen/offer"} */ (at("offer")), relay };
-      const carrier = isRelayed
-        ? await openRelay(api, relay, wanted, attempt)
-        : await openEither(api, paths, wanted, attempt);
-      isRelayed = carrier.channel instanceof WebSocket;
-      return carrier;
-    },
-    signal,
-  );
+  const watch = new Watch(stage, place.open, signal);
   /** @type {ScreenState | null} */
   let state = null;
   /** Ends what this page waits for: control, or the end of what it types. */
@@ -73,10 +45,7 @@ export function open(view) {
   signal.addEventListener("abort", () => waits.abort());
 
   const status = el("span", { role: "status" });
-  const made = panel([label ?? "This host", desktop].filter(Boolean).join(": "), {
-    class: "live-panel",
-    tools: [status],
-  });
+  const made = panel(place.title, { class: "live-panel", tools: [status] });
   const notes = el("div", { class: "live-notes", "aria-live": "polite" });
   const keys = keyButtons(watch.send);
   keys.root.hidden = true;
@@ -91,7 +60,9 @@ export function open(view) {
     class: "switch",
     title: "Off: the picture has its own size",
   });
-  const full = button("Full screen", toggleFull, { "aria-pressed": "false" });
+  // On an iPhone, videos alone can have it.
+  const hidden = !document.fullscreenEnabled;
+  const full = button("Full screen", toggleFull, { "aria-pressed": "false", hidden });
   const keyboard = button("Keyboard", () => field.focus(), {
     title: "Types into the host; Shift+Esc comes back",
   });
@@ -104,16 +75,7 @@ export function open(view) {
   });
   const isOfHost = label === null && desktop === undefined;
   const record = isOfHost && recordButton(view, made.tell);
-  /** @param {number} x @param {number} y */
-  const elementAt = (x, y) =>
-    label === null
-      ? api.ask(`element_at?x=${x}&y=${y}`)
-      : api.ask(
-          /** @type {"admin/hosts/{label}/element_at"} */ (
-            `admin/hosts/${encodeURIComponent(label)}/element_at?x=${x}&y=${y}`
-          ),
-        );
-  const picks = desktop === undefined ? picker(watch, stage, elementAt) : null;
+  const picks = desktop === undefined ? picker(watch, stage, place.elementAt) : null;
   /** The lease of an agent that uses pointer and keyboard. */
   const leaseNow = () => /^lease ([0-9a-f]{8})\b/.exec(state?.input?.who ?? "")?.[1];
   const stop = actionButton("Stop", stopLease, made.tell, {
@@ -208,7 +170,7 @@ export function open(view) {
     if (viewer === null) throw new Error("There is no picture yet.");
     if (watch.control || waitsForControl()) {
       waits.abort();
-      await api.post(at("control"), { viewer, action: "release" });
+      await api.post(place.control, { viewer, action: "release" });
       return show();
     }
     const run = await howToTake(state?.input, leaseNow() !== undefined);
@@ -217,7 +179,7 @@ export function open(view) {
     const ended = AbortSignal.any([waits.signal, signal]);
     const waiting = { signal: ended, withinMs: null };
     const taking = signed((headers) =>
-      api.post(at("control"), { viewer, action: "take", run }, { headers, ...waiting }),
+      api.post(place.control, { viewer, action: "take", run }, { headers, ...waiting }),
     );
     void asked.now();
     // It may take until a run has ended: the button stays of use.
@@ -319,7 +281,7 @@ export function open(view) {
   );
 
   const asked = poll({
-    path: stateOf,
+    path: place.state,
     on: ["screen.*", "black_box.*", "approval.*", "lease.*", "run.started", "run.ended"],
     every: STATE_EVERY_S,
     rest: STATE_EVERY_S,
@@ -339,13 +301,4 @@ export function open(view) {
   signal.addEventListener("abort", () => clearInterval(measuring));
   show();
   watch.begin();
-}
-
-/** The label of a host in the address; what is no label stays as it is. @param {string} text */
-function labelIn(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -7,30 +7,8 @@ import { el, setText } from "../dom.js";
 import { bytes, count, duration, measure, moment } from "../format.js";
 import { badge, figure, insecureNotice, nothing, panel } from "../parts.js";
 import { table } from "../table.js";
-import { afterRows, auditTable, isReading, TAIL_COLUMNS } from "./audit.js";
-import {
-  afterCheck,
-  checkBadge,
-  EVERY_S,
-  screenQuestion,
-  titleOf,
-  verdictOf,
-  worstFirst,
-} from "./diagnostics.js";
 import { METRICS, noSamples } from "./inspector.js";
-import { idsOf, nameOf } from "./usb.js";
-import { viewersTable } from "./viewers.js";
-
-/** Devices, checks and audit rows that are shown; their own pages show all. */
-const DEVICES = 6;
-const CHECKS = 5;
-const ROWS = 6;
-
-/** Audit rows that are kept, of which those of changes are shown. */
-const KEPT_ROWS = 200;
-
-/** Seconds between requests for what has no events, where events come. */
-const REST_S = 120;
+import { auditPanel, diagnosticsPanel, more, REST_S, usbPanel, viewersPanel } from "./overview-glances.js";
 
 /** @typedef {import("../wire").Answer<"overview">} Overview */
 /** @typedef {Overview["sessions"]["sessions"][number]} Session */
@@ -140,15 +118,6 @@ function figuresPanel() {
   };
 }
 
-/**
- * A link to the page with everything.
- *
- * @param {string} page
- * @param {string} what name for screen readers
- */
-const more = (page, what) =>
-  el("a", { class: "more", href: `#${page}`, "aria-label": `Open ${what}` }, "Open");
-
 function linkPanel() {
   const made = panel("Packet inspector", { tools: [more("inspector", "packet inspector")] });
   const listed = table({
@@ -212,141 +181,4 @@ function sessionsPanel({ may }) {
       listed.show(may("screen") ? sessions.filter(({ kind }) => kind !== "screen") : sessions);
     },
   };
-}
-
-/** @param {import("../view.js").View} view */
-function viewersPanel({ api, may, poll }) {
-  const made = panel("Live screen", { class: "broad", tools: [more("live", "live screen")] });
-  const listed = viewersTable({
-    end: may("operate") ? end : null,
-    tell: made.tell,
-  });
-  made.body.append(listed.root);
-  /** @param {string} id */
-  async function end(id) {
-    await api.post("sessions/close", { id });
-    await asked.now();
-  }
-  const asked = poll({
-    path: "screen/state",
-    on: ["screen.*"],
-    every: 10,
-    rest: REST_S,
-    show({ viewers }) {
-      made.fail(null);
-      listed.show(viewers);
-    },
-    fail: made.fail,
-  });
-  return made.root;
-}
-
-/** @param {import("../view.js").View} view */
-function usbPanel({ poll }) {
-  const state = el("span", {});
-  const made = panel("USB devices", { tools: [state, more("usb", "USB devices")] });
-  const listed = table({
-    label: "USB devices",
-    compact: true,
-    columns: [
-      {
-        label: "Device",
-        kind: "wide",
-        cell: (/** @type {import("./usb.js").Device} */ device) => nameOf(device),
-      },
-      {
-        label: "IDs",
-        kind: "tight",
-        cell: (device) => el("code", {}, idsOf(device)),
-      },
-    ],
-    key: (device) => JSON.stringify(device),
-    empty: () => nothing("No USB devices", "None is connected, or svc is not allowed to list them."),
-  });
-  const others = el("p", { class: "hint" });
-  made.body.append(listed.root, others);
-  const list = poll({
-    path: "usb/devices",
-    on: [],
-    every: 30,
-    rest: REST_S,
-    show({ devices }) {
-      made.fail(null);
-      listed.show(devices.slice(0, DEVICES));
-      others.textContent = devices.length > DEVICES ? `and ${devices.length - DEVICES} more` : "";
-    },
-    fail: made.fail,
-  });
-  let newest = -1;
-  return {
-    root: made.root,
-    /** @param {Overview["usb"]} usb */
-    show({ watcher_running, newest_seq }) {
-      state.replaceChildren(watcher_running ? badge("ok", "watching") : badge("none", "not watching"));
-      if (newest !== -1 && newest !== newest_seq) list.now();
-      newest = newest_seq;
-    },
-  };
-}
-
-/** @param {import("../view.js").View} view */
-function diagnosticsPanel(view) {
-  const { poll } = view;
-  const made = panel("Diagnostics", { tools: [more("diagnostics", "diagnostics")] });
-  // Until then, the table says that it is loading.
-  const verdict = el("div", { role: "status" });
-  const listed = table({
-    label: "Checks, the worst first",
-    compact: true,
-    columns: [
-      {
-        label: "Check",
-        kind: "wide",
-        cell: (/** @type {import("./diagnostics.js").Check} */ { name }) => titleOf(name),
-      },
-      { label: "State", kind: "actions", cell: checkBadge },
-    ],
-    key: ({ name }) => name,
-    empty: () => el("span", {}),
-  });
-  const question = screenQuestion(view, made.tell, () => polled.now());
-  made.body.append(question.root, verdict, listed.root);
-  const polled = poll({
-    path: "diagnose",
-    on: ["diagnosis.changed"],
-    every: EVERY_S,
-    rest: EVERY_S,
-    apply: afterCheck,
-    show(report) {
-      made.fail(null);
-      question.show(report);
-      verdict.replaceChildren(verdictOf(report));
-      listed.show(worstFirst(report).slice(0, CHECKS));
-    },
-    fail: made.fail,
-  });
-  return made.root;
-}
-
-/** @param {import("../view.js").View} view */
-function auditPanel({ poll }) {
-  const made = panel("Audit log", {
-    class: "broad",
-    tools: [el("span", { class: "hint" }, "changes only"), more("audit", "audit log")],
-  });
-  const listed = auditTable({ label: "Newest audit rows", columns: TAIL_COLUMNS });
-  listed.root.classList.add("glance");
-  made.body.append(listed.root);
-  poll({
-    path: `audit/list?limit=${KEPT_ROWS}`,
-    on: ["audit.*"],
-    every: 10,
-    apply: (answer, happened) => afterRows(answer, happened, KEPT_ROWS),
-    show({ rows }) {
-      made.fail(null);
-      listed.show(rows.filter((row) => !isReading(row)).slice(0, ROWS));
-    },
-    fail: made.fail,
-  });
-  return made.root;
 }

@@ -30,6 +30,7 @@ const hostFiles = () =>
   pathsOf({
     "hosts.js": import("../../dashboard/desk/hosts/hosts.js", { with: { type: "file" } }),
     "host-acts.js": import("../../dashboard/desk/hosts/host-acts.js", { with: { type: "file" } }),
+    "host-asked.js": import("../../dashboard/desk/hosts/host-asked.js", { with: { type: "file" } }),
     "host-bulk.js": import("../../dashboard/desk/hosts/host-bulk.js", { with: { type: "file" } }),
     "host-list.js": import("../../dashboard/desk/hosts/host-list.js", { with: { type: "file" } }),
     "host-menu.js": import("../../dashboard/desk/hosts/host-menu.js", { with: { type: "file" } }),
@@ -52,6 +53,7 @@ const liveFiles = () =>
     "live-notes.js": import("../../dashboard/host/live-notes.js", { with: { type: "file" } }),
     "live-parts.js": import("../../dashboard/host/live-parts.js", { with: { type: "file" } }),
     "live-picker.js": import("../../dashboard/host/live-picker.js", { with: { type: "file" } }),
+    "live-place.js": import("../../dashboard/host/live-place.js", { with: { type: "file" } }),
     "live-wall.js": import("../../dashboard/desk/live-wall.js", { with: { type: "file" } }),
     "live-watch.js": import("../../dashboard/host/live-watch.js", { with: { type: "file" } }),
   });
@@ -109,6 +111,7 @@ export const createDashboard = async () =>
         "odd-first.js": import("../../dashboard/desk/odd-first.js", { with: { type: "file" } }),
         "main.js": import("../../dashboard/main.js", { with: { type: "file" } }),
         "overview.js": import("../../dashboard/host/overview.js", { with: { type: "file" } }),
+        "overview-glances.js": import("../../dashboard/host/overview-glances.js", { with: { type: "file" } }),
         "palette.js": import("../../dashboard/palette.js", { with: { type: "file" } }),
         "pages.js": import("../../dashboard/pages.js", { with: { type: "file" } }),
         "paging.js": import("../../dashboard/paging.js", { with: { type: "file" } }),

@@ -1,15 +1,11 @@
 /** The page Help of the dashboard in Chromium: the pages that the server carries, and the search in them. */
-import { afterAll, beforeAll, expect } from "bun:test";
-import { browserTest, openPage, settled, useBrowser } from "../browser";
-import { serveSource, TOKEN } from "../support";
+import { expect } from "bun:test";
+import { browserTest, openPage, settled, useBrowser, useHost } from "../browser";
+import { TOKEN } from "../support";
 
 const test = browserTest();
 const browser = useBrowser();
-let host: Awaited<ReturnType<typeof serveSource>>;
-beforeAll(async () => {
-  host = await serveSource(["--rate-limit", "0"]);
-});
-afterAll(() => host[Symbol.asyncDispose]());
+const host = useHost();
 
 const open = (name: string) => openPage(browser, `${host.url}/dashboard#${name}`, { token: TOKEN });
 
@@ -39,4 +35,9 @@ test("a link with an anchor shows that heading", async () => {
     return place !== undefined && place.top >= 0 && place.bottom <= innerHeight;
   })()`);
   expect(tab.complaints).toEqual([]);
+});
+
+test("an address with a bare percent sign is that of no page, which the server says", async () => {
+  await using tab = await open("help:100%/of");
+  await tab.page.getByText('there is no page, entry or command "100%"').waitFor();
 });

@@ -1,14 +1,13 @@
 /**
- * The parts of the page of a host. Each is loaded when it is opened, and asks the host where the desk does not know.
+ * The parts of the page of a host. Each is loaded when it is opened; those that ask the host are in `host-asked.js`.
  */
-import { el, setText } from "../../dom.js";
+import { el } from "../../dom.js";
 import { count, counted, milliseconds } from "../../format.js";
-import { checkItems, verdictOf } from "../../host/diagnostics.js";
-import { runsTable } from "../../host/runs.js";
-import { actionButton, asError, badge, loading, nothing, notice, time } from "../../parts.js";
+import { actionButton, loading, nothing, notice, time } from "../../parts.js";
 import { table } from "../../table.js";
 import { wallPanel } from "../live-wall.js";
-import { linkOf, rightsOf, TRUST, WAYS } from "./host-words.js";
+import { auditTab, checksTab, jobsTab, runsTab } from "./host-asked.js";
+import { briefly, factsOf, linkOf, rightsOf, TRUST, WAYS } from "./host-words.js";
 
 /** @typedef {import("./host-words.js").Row} Row */
 
@@ -30,26 +29,13 @@ import { linkOf, rightsOf, TRUST, WAYS } from "./host-words.js";
 export const TABS = [
   { name: "state", title: "State", scope: "read", open: stateTab },
   { name: "screen", title: "Screen", scope: "screen", open: screenTab },
-  { name: "runs", title: "Runs", scope: "read", open: (part) => asked(part, "runs", showRuns) },
-  { name: "jobs", title: "Jobs", scope: "read", open: (part) => asked(part, "jobs", showJobs) },
-  {
-    name: "diagnostics",
-    title: "Diagnostics",
-    scope: "read",
-    open: (part) => asked(part, "diagnostics", showChecks),
-  },
+  { name: "runs", title: "Runs", scope: "read", open: runsTab },
+  { name: "jobs", title: "Jobs", scope: "read", open: jobsTab },
+  { name: "diagnostics", title: "Diagnostics", scope: "read", open: checksTab },
   { name: "audit", title: "Audit", scope: "audit", open: auditTab },
   { name: "events", title: "Events", scope: "read", open: eventsTab },
   { name: "settings", title: "Settings", scope: "admin", open: settingsTab },
 ];
-
-/** @param {ReadonlyArray<readonly [name: string, value: import("../../dom.js").Child]>} facts */
-const factsOf = (facts) =>
-  el(
-    "dl",
-    { class: "facts" },
-    ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
-  );
 
 /** @type {Open} */
 function stateTab({ view, label, row, place }) {
@@ -66,7 +52,11 @@ function stateTab({ view, label, row, place }) {
       factsOf([
         [
           "State",
-          now.why ?? (now.state === "unknown" ? "nobody has asked it since this desk started" : now.state),
+          now.why === null
+            ? now.state === "unknown"
+              ? "nobody has asked it since this desk started"
+              : now.state
+            : briefly(now.why),
         ],
         ["Since", now.since === null ? "–" : time(now.since)],
         ["Way", `${WAYS[now.way]}${now.rtt_ms === null ? "" : `, ${milliseconds(now.rtt_ms)}`}`],
@@ -131,137 +121,6 @@ function screenTab({ view, label, place }) {
   return () => {};
 }
 
-/**
- * What a host says, asked when its part is opened and when somebody asks again.
- *
- * @param {Part} part
- * @param {"runs" | "jobs" | "diagnostics" | "audit"} what
- * @param {(answer: Record<string, unknown>) => Node} shown
- * @returns {(row: Row) => void}
- */
-function asked({ view, label, row, place }, what, shown) {
-  const when = el("span", { class: "hint" });
-  const answer = el("div", {}, loading());
-  const again = actionButton(
-    "Ask again",
-    () => polled.now(),
-    () => {},
-  );
-  place.append(el("div", { class: "buttons small" }, again, when), answer);
-  const fail = (/** @type {Error} */ { message }) => {
-    answer.replaceChildren(notice("warn", message));
-    setText(when, "");
-  };
-  let wasUp = row.state === "up";
-  const polled = view.poll({
-    path: /** @type {"admin/hosts/{label}/look"} */ (
-      `admin/hosts/${encodeURIComponent(label)}/look?what=${what}`
-    ),
-    on: [],
-    every: 0,
-    show(found, at) {
-      try {
-        answer.replaceChildren(shown(found));
-        when.replaceChildren("as the host said ", time(at.toISOString()));
-      } catch (error) {
-        fail(new Error(`The answer of the host cannot be shown: ${asError(error).message}`));
-      }
-    },
-    fail,
-  });
-  return ({ state }) => {
-    // It is back.
-    if (state === "up" && !wasUp) void polled.now();
-    wasUp = state === "up";
-  };
-}
-
-/** @param {Record<string, unknown>} answer */
-function showRuns(answer) {
-  const { runs = [] } = /** @type {Partial<import("../../wire").Answer<"runs">>} */ (answer);
-  const listed = runsTable();
-  listed.show(runs);
-  return listed.root;
-}
-
-/** @param {Record<string, unknown>} answer */
-function showJobs(answer) {
-  const { jobs = [] } = /** @type {Partial<import("../../wire").Answer<"jobs">>} */ (answer);
-  const listed = table({
-    label: "Jobs of the host",
-    columns: [
-      { label: "Job", cell: (/** @type {typeof jobs[number]} */ { job_id }) => el("strong", {}, job_id) },
-      {
-        label: "State",
-        kind: "tight",
-        cell: ({ enabled }) => (enabled ? badge("ok", "on") : badge("warn", "paused")),
-      },
-      { label: "Script", kind: "wide", cell: ({ script_path }) => el("code", {}, script_path) },
-      { label: "Next", cell: ({ next_run_at }) => time(next_run_at) },
-      { label: "Last", cell: ({ last_run_at }) => time(last_run_at) },
-      { label: "Runs", kind: "number", cell: ({ runs }) => count(runs) },
-    ],
-    key: ({ job_id }) => job_id,
-    empty: () => nothing("No jobs", "Scripts that run by themselves on this host are listed here."),
-  });
-  listed.show(jobs);
-  return listed.root;
-}
-
-/** @param {Record<string, unknown>} answer */
-function showChecks(answer) {
-  const report = /** @type {import("../../wire").Answer<"diagnose">} */ (/** @type {unknown} */ (answer));
-  return el("div", { class: "stack" }, verdictOf(report), checkItems(report));
-}
-
-/** @type {Open} */
-function auditTab(part) {
-  const { view, label, place } = part;
-  const standing = el("div", {});
-  place.append(standing);
-  view.poll({
-    path: "admin/witness",
-    on: ["witness.*"],
-    every: 30,
-    rest: 120,
-    show({ hosts, watching }) {
-      const log = hosts.find((one) => one.label === label);
-      const words = log
-        ? [
-            badge(
-              log.standing === "broken" ? "error" : log.standing === "good" ? "ok" : "none",
-              log.state.replaceAll("_", " "),
-            ),
-            " ",
-            log.reason ?? (watching ? "as this desk has seen it before" : "no server looks at it"),
-            " · since ",
-            time(log.since),
-          ]
-        : ["This desk does not witness its log: the host has not joined."];
-      standing.replaceChildren(el("p", {}, ...words));
-    },
-    // What the host says stands below.
-    fail() {},
-  });
-  return asked(part, "audit", (answer) => {
-    const {
-      rows = 0,
-      witnessed = null,
-      patrolled = null,
-    } = /** @type {Partial<import("../../wire").Answer<"audit/status">>} */ (answer);
-    return factsOf([
-      ["Rows", count(rows)],
-      [
-        "Cosigned",
-        witnessed
-          ? `${witnessed.row_id === null ? "while empty" : `up to row ${count(witnessed.row_id)}`} by ${counted(witnessed.by.length, "witness", "witnesses")}`
-          : "by nobody yet",
-      ],
-      ["Verified", patrolled === null ? "not by a server" : el("code", {}, JSON.stringify(patrolled))],
-    ]);
-  });
-}
-
 /** How many events of a host are kept while its page is open. */
 const EVENTS_KEPT = 200;
 
@@ -298,7 +157,8 @@ function eventsTab({ view, row, place }) {
     last = now;
     const at = new Date().toISOString();
     for (const what of changes) if (what) events.unshift({ at, what });
-    listed.show(events.slice(0, EVENTS_KEPT));
+    events.splice(EVENTS_KEPT);
+    listed.show(events);
   };
 }
 

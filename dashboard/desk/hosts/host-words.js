@@ -65,7 +65,7 @@ export function stateBadge(row) {
  */
 export function doing({ plan, state, why, clients, jobs }) {
   if (plan !== null) return `plan ${plan.slice(0, 8)}`;
-  if (state === "down" || state === "busy") return why ?? "";
+  if (state === "down" || state === "busy") return why === null ? "" : briefly(why);
   if (state === "unknown") return "–";
   const parts = [
     clients !== null && clients > 0 && counted(clients, "viewer"),
@@ -73,6 +73,17 @@ export function doing({ plan, state, why, clients, jobs }) {
   ];
   return parts.filter(Boolean).join(", ") || "idle";
 }
+
+/** Why a host is as it is, without when it was last seen, which has a place of its own. @param {string} why */
+export const briefly = (why) => why.replace(/ \(last seen [^)]*\)$/, "");
+
+/** Names with their values, as a list. @param {ReadonlyArray<readonly [name: string, value: import("../../dom.js").Child]>} facts */
+export const factsOf = (facts) =>
+  el(
+    "dl",
+    { class: "facts" },
+    ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
+  );
 
 /** When it was there last. @param {Row} row */
 export const seenTime = ({ seen }) => (seen === null ? el("span", { class: "faint" }, "–") : time(seen));
