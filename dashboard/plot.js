@@ -130,7 +130,7 @@ export function plot({
      * @param {...Values} values of each line
      */
     show(x, ...values) {
-      data = [x, ...values];
+      data = bridged > 0 ? withGaps(x, values, bridged) : [x, ...values];
       drawn?.setData(data);
     },
     /** @param {string} text describes the plot for screen readers */
@@ -138,6 +138,30 @@ export function plot({
       root.setAttribute("aria-label", text);
     },
   };
+}
+
+/**
+ * The same values, with none between two times that are further apart than `bridged`: nothing was measured there, so no line goes on.
+ *
+ * @param {readonly number[]} x
+ * @param {readonly Values[]} values of each line
+ * @param {number} bridged
+ * @returns {[number[], ...Values[]]}
+ */
+function withGaps(x, values, bridged) {
+  /** @type {[number[], ...Values[]]} */
+  const all = [[], ...values.map(() => [])];
+  const [times, ...lines] = all;
+  for (const [at, time] of x.entries()) {
+    const before = times.at(-1);
+    if (before !== undefined && time - before > bridged) {
+      times.push((before + time) / 2);
+      for (const line of lines) line.push(null);
+    }
+    times.push(time);
+    for (const [nth, line] of lines.entries()) line.push(values[nth]?.[at] ?? null);
+  }
+  return all;
 }
 
 /**

@@ -137,10 +137,13 @@ export class Session extends EventTarget {
 
   /** @param {string} [reason] */
   signOut(reason = "") {
-    if (this.hasCookie) this.#endCookie(reason === "");
+    const wasToken = !this.hasCookie;
+    if (!wasToken) this.#endCookie(reason === "");
     sessionStorage.removeItem(STORAGE_KEY);
     this.#isIn = false;
     this.dispatchEvent(new CustomEvent("signout", { detail: reason }));
+    // Of the session of this browser, which the token of this tab had hidden.
+    if (wasToken && this.token !== null) this.#enter(null);
   }
 
   /**

@@ -146,7 +146,9 @@ export function wallPanel(view, selected) {
       // The browser keeps the picture, and asks whether it is still the one.
       const of = one.desktop === null ? "" : `&desktop=${encodeURIComponent(one.desktop)}`;
       const path = `screen/thumbnail?width=${WIDTH}${of}`;
-      one.show(await api.blob(`admin/hosts/${encodeURIComponent(one.label)}/${path}`));
+      const image = await api.blob(`admin/hosts/${encodeURIComponent(one.label)}/${path}`, { signal });
+      // Its tile may be gone, and what it had is free.
+      if (one.root.isConnected) one.show(image);
       one.due = began + NEXT_AFTER;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;

@@ -56,7 +56,7 @@ function editorPanel({ api, may, signal }) {
   made.body.append(
     text,
     ...(may("operate")
-      ? [labelled("When an action fails", stop.root, "Unless the script itself says so.")]
+      ? [labelled("When an action fails", stop.root, "Unless the script itself says otherwise.")]
       : []),
     verdict,
   );

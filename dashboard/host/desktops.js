@@ -82,8 +82,11 @@ export function open({ root, api, poll, may, signal }) {
 
   /** @param {readonly Desktop[]} desktops */
   async function look(desktops) {
-    for (const name of pictures.keys())
-      if (!desktops.some((desktop) => desktop.name === name)) pictures.delete(name);
+    for (const [name, { src }] of pictures) {
+      if (desktops.some((desktop) => desktop.name === name)) continue;
+      URL.revokeObjectURL(src);
+      pictures.delete(name);
+    }
     for (const { name } of desktops) {
       const path = /** @type {"screen/thumbnail"} */ (
         `screen/thumbnail?width=${PICTURE_WIDTH}&desktop=${encodeURIComponent(name)}`

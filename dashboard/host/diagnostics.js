@@ -54,7 +54,7 @@ export const titleOf = (name) =>
   name
     .replaceAll("_", " ")
     .replace(/\bdeps\b/, "dependencies")
-    .replace(/\b(rest|api|tls)\b|^./g, (found) => found.toUpperCase());
+    .replace(/\b(rest|api|tls|nats)\b|^./g, (found) => found.toUpperCase());
 
 /**
  * The report after a check found something else, which whoever asks for a report brings about. The advice comes with the next.

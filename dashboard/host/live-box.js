@@ -56,6 +56,8 @@ export function boxPanel({ api, may, signal }, label) {
   const words = el("output", { class: "live-then-time" });
   let from = 0;
   let isPlaying = false;
+  /** How often it was begun: one that was paused does not go on beside the next. */
+  let plays = 0;
   /** The number of the picture that was asked for last. */
   let asked = 0;
 
@@ -124,11 +126,13 @@ export function boxPanel({ api, may, signal }, label) {
   async function toggle() {
     isPlaying = !isPlaying;
     play.setAttribute("aria-pressed", `${isPlaying}`);
-    while (isPlaying && Number(at.value) < Number(at.max)) {
+    const mine = ++plays;
+    while (isPlaying && mine === plays && Number(at.value) < Number(at.max)) {
       at.value = `${Math.min(Number(at.max), Number(at.value) + STEP_MS / 1_000)}`;
       await show();
       await new Promise((resolve) => setTimeout(resolve, SHOWN_MS));
     }
+    if (mine !== plays) return;
     isPlaying = false;
     play.setAttribute("aria-pressed", "false");
   }

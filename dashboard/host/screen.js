@@ -133,7 +133,9 @@ export function open({ root, api, signal, poll }) {
         return;
       }
     }
-    if (!signal.aborted && again.getAttribute("aria-checked") === "true")
-      timer = setTimeout(next, EVERY_S * 1_000);
+    if (signal.aborted || again.getAttribute("aria-checked") !== "true") return;
+    // Of one that was switched off and on meanwhile.
+    clearTimeout(timer);
+    timer = setTimeout(next, EVERY_S * 1_000);
   }
 }

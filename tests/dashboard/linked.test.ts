@@ -18,7 +18,7 @@ test("a host behind a link is polled, has no token to rotate, and keeps its link
   await lab.getByText("healthy", { exact: true }).waitFor();
   await page
     .getByRole("row", { name: /Select gone/ })
-    .getByText("not linked (last seen never)")
+    .getByText("not linked", { exact: true })
     .waitFor();
   await page.getByRole("button", { name: "More about lab" }).click();
   expect(await page.getByRole("button", { name: /^Rotate…/ }).count()).toBe(0);

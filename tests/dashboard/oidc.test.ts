@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { signInInBrowser } from "../../src/client/sign-in";
 import { browserTest, hide, openTab, useBrowser } from "../browser";
+import { post, TOKEN } from "../support";
 import { setUp } from "../trust/oidc/support";
 
 type Desk = Awaited<ReturnType<typeof setUp>>;
@@ -152,4 +153,22 @@ test("a command line gets its session once the person has compared what it shows
   // The browser itself is not signed in by that.
   await page.goto(`${desk.url}/dashboard`);
   await page.getByLabel("Token").waitFor();
+});
+
+test("who signs out of a token is in by the session of the browser, and sees what happens from then on", async () => {
+  await using desk = await setUp();
+  await using tab = await signedIn(desk, "alice");
+  const page = await tab.page.context().newPage();
+  await page.goto(`${desk.url}/dashboard#jobs`);
+  await page.evaluate(`sessionStorage.setItem("svc-token", ${JSON.stringify(TOKEN)})`);
+  await page.reload();
+  await page.getByText("live", { exact: true }).waitFor();
+  const person = page.getByText("alice@example.org");
+  expect(await person.count()).toBe(0);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await person.first().waitFor();
+  await page.getByText("live", { exact: true }).waitFor();
+  const job = { script_path: "/nowhere.json", interval_seconds: 900, job_id: "nightly" };
+  expect((await desk.call("/jobs/add", post(job))).status).toBe(200);
+  await page.getByRole("table", { name: "Jobs", exact: true }).getByText("nightly").waitFor();
 });

@@ -62,7 +62,8 @@ export function hostList(acts, signal) {
   const all = el("input", { type: "checkbox", "aria-label": "Select all hosts that are listed" });
   all.addEventListener("change", () => (all.checked ? acts.selectAll() : acts.clear()));
   const heads = COLUMNS.map(([name, text, by]) => {
-    const head = by === "" ? (name === "tick" && acts.selects ? all : "") : button(text, () => acts.sort(by));
+    const unsorted = name === "tick" && acts.selects ? all : el("span", { class: "unseen" }, text);
+    const head = by === "" ? unsorted : button(text, () => acts.sort(by));
     return el("div", { role: "columnheader", class: `host-${name}` }, head);
   });
   const space = el("div", { role: "rowgroup", class: "hosts-space" });

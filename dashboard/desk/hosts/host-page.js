@@ -8,7 +8,7 @@ import { actionButton, loading, notice, panel } from "../../parts.js";
 import { hostActs } from "./host-acts.js";
 import { hostRows } from "./host-rows.js";
 import { TABS } from "./host-tabs.js";
-import { doing, STATES, seenTime, stateBadge, stateOf, WAYS } from "./host-words.js";
+import { briefly, doing, STATES, seenTime, stateBadge, stateOf, WAYS } from "./host-words.js";
 
 /** @typedef {import("./host-words.js").Row} Row */
 
@@ -109,5 +109,7 @@ function adviceFor({ label, twin, broken, state, why, trust }) {
     return trust === "identity" || trust === "server"
       ? `${why}. Let it join again: svc join on ${label}.`
       : `${why}: the token that is stored here is no longer accepted. Edit the host and give it another, or let it join again.`;
-  return `${why ?? "It does not answer"}. What needs the host waits until it is back.`;
+  const begin =
+    why === null ? "It does not answer" : briefly(why).replace(/^[a-z]/, (first) => first.toUpperCase());
+  return `${begin}. What needs the host waits until it is back.`;
 }

@@ -31,7 +31,7 @@ export const COLUMNS = [
   ["doing", "Now", "now"],
   ["seen", "Last seen", "seen"],
   ["version", "Version", "version"],
-  ["more", "", ""],
+  ["more", "More", ""],
 ];
 
 /** @param {Row} row @param {boolean} isSelected @param {{ selects: boolean }} what */
