@@ -50,6 +50,8 @@ test("the runs of one token leave room for those of others", async () => {
       '{"error":"the token greedy has 128 active runs already, and leaves the rest to others","help":"T31"}',
     ]),
   );
+  // A server that is asked to stop would wait for its runs.
+  process.kill(host.pid, "SIGKILL");
 });
 
 test("the sessions of one token leave some to others, also from many addresses", async () => {

@@ -41,12 +41,9 @@ test("a desk is killed under a plan: its standby takes over, nothing runs twice,
   servers.use(await next.serve(["--port", "0", "--tls"]));
 
   const script = join(desk.folder, "once.json");
-  // Each host writes where it runs: into a folder of its own.
-  const actions = [
-    ["AC_shell_command", { shell_command: "echo begun >> begun" }],
-    ["AC_sleep", { seconds: 20 }],
-  ];
-  writeFileSync(script, JSON.stringify(actions));
+  // Each host writes where it runs, into a folder of its own, and goes on until it may end.
+  const lasting = "echo begun >> begun; until [ -e go ]; do sleep 0.1; done";
+  writeFileSync(script, JSON.stringify([["AC_shell_command", { shell_command: lasting }]]));
   const made = await json(desk, `plan new ${script} --on all --max-parallel 1`);
   const applying = desk.run(["plan", "apply", made.id, "--digest", made.digest]);
   await until("a host that runs its job", () => begun(hosts).some((times) => times > 0));
@@ -70,6 +67,7 @@ test("a desk is killed under a plan: its standby takes over, nothing runs twice,
   expect(before).toMatchObject({ state: "paused", counts: { unknown: 1, planned: HOSTS - 1 } });
   // Nothing is sent by itself.
   expect(begun(hosts).toSorted()).toEqual([0, 0, 1]);
+  for (const { folder } of hosts) writeFileSync(join(folder, "go"), "");
   // Exit code 1: not every host is ok.
   expect(await next.run(["plan", "resume", made.id])).toMatchObject({
     ...{ exitCode: 1, stdout: expect.stringContaining("done; 3 hosts: 2 ok, 1 unknown") },

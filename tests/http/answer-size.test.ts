@@ -28,6 +28,14 @@ beforeAll(async () => {
   host = await testServer({ max_body: 10_000_000 });
   for (const scope of [...SCOPES, "run:nightly"] as const)
     tokens.push(await makeToken(host.configDir, scope.replace(":", "-"), [scope]));
+  // Nobody is there to be asked for a lease: without a no, each request for one would wait for 45 s.
+  const approvals = await host.service.approvals();
+  const { begin } = approvals;
+  approvals.begin = async (question) => {
+    const begun = await begin(question);
+    approvals.decide(begun.approval.id, "denied", { name: "a person", scopes: ["admin"] });
+    return begun;
+  };
 });
 afterAll(async () => {
   if (process.env.SVC_TABLE) console.table(seen.toSorted((a, b) => b.ratio - a.ratio).slice(0, 25));
@@ -163,6 +171,14 @@ function* queriesOf({ http, input, example = {} }: Operation): Generator<[string
   }
 }
 
+/**
+ * Of the tokens that may ask, that which allows the least, and the owner's. What the others may not ask for is refused before any field
+ * of it is looked at, and those between tell nothing more.
+ */
+const least = (allowed: readonly string[]) => [
+  ...new Set([allowed.find((token) => token !== TOKEN) ?? TOKEN, TOKEN]),
+];
+
 /** The bodies of `/execute` are looked at in full elsewhere; here they must not run for minutes. */
 const isLasting = ({ what }: StallRequest) => /a loop of steps|a text that grows/.test(what);
 
@@ -172,25 +188,30 @@ describe("over HTTP, an answer is at most 20 times as long as its request:", () 
     if (!http || http.socket) continue;
     const route = `${http.method} ${http.path}`;
     test(`${route} (${name})`, async () => {
-      for (const [body, path] of queriesOf(operation))
-        await look({ route, body, path }, { method: http.method });
+      let by: readonly string[] = tokens;
+      for (const [body, path] of queriesOf(operation)) {
+        const allowed = await look({ route, body, path }, { method: http.method }, by);
+        if (by === tokens) by = least(allowed);
+      }
       if (http.method !== "POST") return;
       const path = http.path.replaceAll(/\{\w+\}/g, "a");
       const send = (body: string, text: string, by?: readonly string[]) =>
         look({ route, body, path }, { method: "POST", headers: JSON_TYPE, body: text }, by);
       const allowed = await send("example", JSON.stringify(operation.example ?? {}));
-      // The token that allows the least of those that allow it.
-      const few = allowed.find((token) => token !== TOKEN) ?? TOKEN;
+      const few = least(allowed);
       for (const [kind, value] of Object.entries(HOSTILE)) {
         for (const [place, body] of bodiesOf(operation, value)) {
-          // What a token may not ask for is refused before any field of it is looked at; more rights tell nothing more.
-          const by = place === "itself" || place === "in each field" ? tokens : [few];
+          const by = place === "itself" ? tokens : place === "in each field" ? few : few.slice(0, 1);
           await send(`${kind}, ${place}`, JSON.stringify(body), by);
         }
       }
       for (const { what, path, body } of worstOf({ ...operation, http }, LONG, false))
         if (body !== undefined)
-          await look({ route, body: what, path }, { method: "POST", headers: JSON_TYPE, body }, [few]);
+          await look(
+            { route, body: what, path },
+            { method: "POST", headers: JSON_TYPE, body },
+            few.slice(0, 1),
+          );
     }, 240_000);
   }
 

@@ -129,7 +129,7 @@ describe("a connection to the hub ends with", () => {
     60_000,
   );
 
-  test("empty pieces of a message without an end, and others are answered meanwhile", async () => {
+  test.concurrent("empty pieces of a message without an end, and others are answered meanwhile", async () => {
     const empty = Buffer.concat(Array.from({ length: 500 }, () => frame(0, "", { end: false })));
     let isOver = false;
     const flood = ended(UPGRADE, endless(empty, frame(TEXT, "{", { end: false }))).then(() => {
@@ -140,12 +140,14 @@ describe("a connection to the hub ends with", () => {
       const asked = performance.now();
       expect((await fetch(`${desk.server.url}/health`)).status).toBe(200);
       expect(performance.now() - asked).toBeLessThan(5_000);
+      // The flood goes on for ten seconds: without a pause, these questions would be most of the work.
+      await Bun.sleep(50);
     }
     await flood;
     expect(performance.now() - began).toBeLessThan(LONGEST_MS);
   }, 60_000);
 
-  test("all of them beside a host, which gets its link and answers", async () => {
+  test.concurrent("all of them beside a host, which gets its link and answers", async () => {
     const { host_id, key, hub } = desk;
     const waiting = Array.from({ length: 300 }, () =>
       ended(UPGRADE, once(frame(TEXT, "{".padEnd(60_000), { says: 100_000 }))),

@@ -121,10 +121,13 @@ describe("in another process of the desk", () => {
 
   test("a deadline that passes has the words that it has over https", async () => {
     await using made = await linkedDesk();
-    const hub = { ask: () => new Promise(() => {}), open: () => new Promise(() => {}) };
+    const { promise: silence, resolve: answer } = Promise.withResolvers<unknown>();
+    const hub = { ask: () => silence, open: () => silence };
     Object.assign(made.desk.service, { hub: () => hub });
     const { stdout } = await made.svc("admin", "poll", "--on", "lab", "--timeout", "1", "--json");
     expect(JSON.parse(stdout)).toMatchObject([{ label: "lab", healthy: false, error: "timeout after 1 s" }]);
+    // Else the server would wait for it as it stops.
+    answer({ status: 503, body: Buffer.alloc(0) });
   });
 
   test.each([
@@ -173,7 +176,9 @@ describe("in another process of the desk", () => {
     const asked = Promise.withResolvers<AbortSignal | undefined>();
     const ask: Hub["ask"] = (_id, _request, _limits, signal) => {
       asked.resolve(signal);
-      return new Promise(() => {});
+      return new Promise((_resolve, reject) =>
+        signal?.addEventListener("abort", () => reject(signal.reason), { once: true }),
+      );
     };
     Object.assign(made.desk.service, { hub: () => ({ ask }) });
     const env = { ...process.env, SVC_CONFIG_DIR: made.desk.configDir, SVC_TOKEN: TOKEN };

@@ -308,7 +308,15 @@ test("a command line gets a session over a browser on its machine, with which it
   expect(again.status).toBe(403);
 });
 
+/** The pauses between questions, which are seconds, pass twenty times as fast; right again when the scope ends. */
+function shortPauses(): Disposable {
+  const { sleep } = Bun;
+  const pauses = spyOn(Bun, "sleep").mockImplementation((ms) => sleep(Number(ms) / 20));
+  return { [Symbol.dispose]: () => pauses.mockRestore() };
+}
+
 test("a command line gets a session over another device", async () => {
+  using _ = shortPauses();
   await using desk = await setUp();
   const browser = new TestBrowser();
   let signedIn: Promise<string> | undefined;
@@ -320,6 +328,7 @@ test("a command line gets a session over another device", async () => {
 });
 
 test("a command line that waits for another device goes on where a question fails", async () => {
+  using _ = shortPauses();
   await using desk = await setUp();
   const failures = [503, 429];
   using between = Bun.serve({

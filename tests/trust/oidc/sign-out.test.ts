@@ -65,6 +65,9 @@ test("signing out at the provider ends the live screen, the stream of events and
   expect(performance.now() - started).toBeLessThan(ENDED_MS);
   expect([await alice.token(), await bob.token()]).toEqual([401, 200]);
   await until("the screen of bob alone", () => screen.streams.size === 1);
+  // Else the desk would wait for his run as it stops.
+  await bob.browser.signIn(`${desk.peer.issuer}/session/end`, "bob", () => false);
+  await bob.run;
 });
 
 /** How its runs are, in the order of these words. */
