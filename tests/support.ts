@@ -2,7 +2,16 @@
  * What many tests need: a temporary folder, a service or a server on it, waiting, and real programs where installed.
  */
 import { spyOn, test } from "bun:test";
-import { copyFileSync, existsSync, lstatSync, mkdtempSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Caller, localCaller } from "../src/core/caller";
@@ -109,10 +118,19 @@ export async function runToEnd(
   return { stdout, stderr, exitCode: await child.exited };
 }
 
+/** Puts a binary at `path`: as another name of the same file, which costs nothing, or as a copy on another file system. Nobody may write to it. */
+export function placeBinary(path: string, binary = BINARY): void {
+  try {
+    linkSync(binary, path);
+  } catch {
+    copyFileSync(binary, path);
+  }
+}
+
 /** The compiled binary alone in an empty folder, with its configuration in `config` there; removed when the scope ends. */
 export function installBinary(binary = BINARY) {
   const folder = temporaryFolder();
-  copyFileSync(binary, join(folder.path, "svc"));
+  placeBinary(join(folder.path, "svc"), binary);
   return {
     path: folder.path,
     configDir: join(folder.path, "config"),

@@ -1,7 +1,6 @@
 /** The compiled binary as somebody has it who installed it: alone in a folder, with nothing of ours in the environment. */
-import { constants, copyFileSync } from "node:fs";
 import { join } from "node:path";
-import { BINARY, temporaryFolder } from "../support";
+import { placeBinary, temporaryFolder } from "../support";
 
 /** What a run printed, and its exit code. */
 export interface Ran {
@@ -34,7 +33,7 @@ export interface Installed extends Disposable {
 export function installedBinary(): Installed {
   const folder = temporaryFolder();
   const binary = join(folder.path, "svc");
-  copyFileSync(BINARY, binary, constants.COPYFILE_FICLONE);
+  placeBinary(binary);
   const configDir = join(folder.path, "home", "config");
   const spawn = (args: readonly string[], env: Record<string, string>) =>
     Bun.spawn([binary, ...args], {

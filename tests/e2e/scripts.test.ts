@@ -1,15 +1,15 @@
 /** Scripts, runs, jobs and history as the compiled binary, from an empty folder. */
 import { expect, test } from "bun:test";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BINARY, post, temporaryFolder, until } from "../support";
+import { placeBinary, post, temporaryFolder, until } from "../support";
 
 const TOKEN = "test-token-0123456789";
 
 /** The binary alone in a folder. */
 function installed() {
   const folder = temporaryFolder();
-  copyFileSync(BINARY, join(folder.path, "svc"));
+  placeBinary(join(folder.path, "svc"));
   const env = { ...process.env, SVC_CONFIG_DIR: "config", SVC_TOKEN: TOKEN, DISPLAY: "" };
   const spawn = (args: readonly string[]) =>
     Bun.spawn(["./svc", ...args], { cwd: folder.path, env, stdio: ["ignore", "pipe", "pipe"] });
@@ -301,7 +301,27 @@ test("a broken jobs file is set aside and reported, with exit code 1", async () 
   expect(readFileSync(join(machine.config, aside ?? ""), "utf8")).toBe("{ broken");
 });
 
-test("a server that is stopped lets short runs end, cancels long ones with their programs, and answers them all", async () => {
+test.concurrent("a stored script that takes longer than a question is waited for at other hosts; --on-timeout says that it goes on", async () => {
+  using host = installed();
+  await using _server = await host.serve();
+  const file = host.script({ actions: [["AC_sleep", { seconds: 11 }]] });
+  expect((await host.run("scripts", "add", "slow", file)).exitCode).toBe(0);
+  const { url } = JSON.parse(readFileSync(join(host.config, "run", "rest.json"), "utf8")) as { url: string };
+  writeFileSync(join(host.path, "token"), TOKEN);
+  expect((await host.run("admin", "add", "lab", url, "--token-file", "token")).exitCode).toBe(0);
+  const [whole, short] = await Promise.all([
+    host.run("scripts", "run", "slow", "--on", "lab"),
+    host.run("scripts", "run", "slow", "--on", "lab", "--on-timeout", "1s"),
+  ]);
+  expect(whole).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("lab") });
+  expect(whole.stderr).toContain("waiting until the runs have ended; Ctrl-C stops waiting, and they go on");
+  expect(short.exitCode).toBe(1);
+  expect(short.stderr).toMatch(
+    /lab: timeout.*: its run goes on: `svc runs list --on lab` shows it, `svc runs cancel ID --on lab` ends it/,
+  );
+}, 120_000);
+
+test.concurrent("a server that is stopped lets short runs end, cancels long ones with their programs, and answers them all", async () => {
   using machine = installed();
   await using server = await machine.serve("--allow-shell");
   const run = async (...actions: unknown[]) =>
@@ -367,23 +387,3 @@ test("Ctrl-C ends svc execute - while it waits for the script", async () => {
   await child.exited;
   expect(child.signalCode).toBe("SIGINT");
 });
-
-test("a stored script that takes longer than a question is waited for at other hosts; --on-timeout says that it goes on", async () => {
-  using host = installed();
-  await using _server = await host.serve();
-  const file = host.script({ actions: [["AC_sleep", { seconds: 11 }]] });
-  expect((await host.run("scripts", "add", "slow", file)).exitCode).toBe(0);
-  const { url } = JSON.parse(readFileSync(join(host.config, "run", "rest.json"), "utf8")) as { url: string };
-  writeFileSync(join(host.path, "token"), TOKEN);
-  expect((await host.run("admin", "add", "lab", url, "--token-file", "token")).exitCode).toBe(0);
-  const [whole, short] = await Promise.all([
-    host.run("scripts", "run", "slow", "--on", "lab"),
-    host.run("scripts", "run", "slow", "--on", "lab", "--on-timeout", "1s"),
-  ]);
-  expect(whole).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("lab") });
-  expect(whole.stderr).toContain("waiting until the runs have ended; Ctrl-C stops waiting, and they go on");
-  expect(short.exitCode).toBe(1);
-  expect(short.stderr).toMatch(
-    /lab: timeout.*: its run goes on: `svc runs list --on lab` shows it, `svc runs cancel ID --on lab` ends it/,
-  );
-}, 120_000);

@@ -6,7 +6,7 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { $ } from "bun";
-import { runToEnd, temporaryFolder, testWith, until } from "../support";
+import { missingOf, runToEnd, temporaryFolder, testWith, until } from "../support";
 
 /** What a manager is started for. */
 export type Scope = "system" | "user";
@@ -14,13 +14,18 @@ export type Scope = "system" | "user";
 const CGROUPS = "/sys/fs/cgroup";
 const PROGRAMS = ["/lib/systemd/systemd", "systemctl", "unshare", "nsenter", "setpriv", "chroot"];
 
+const isAllowed = mayBoot();
+
+/** Whether a systemd can be started: what only its tests need is made for none of them otherwise. */
+export const canBoot = isAllowed && missingOf(PROGRAMS).length === 0;
+
 /** `test` where a systemd can be started: as root, who may write to the control groups. */
 export const testWithSystemd = testWithSystemdAnd();
 
 /** The same, where these programs are there too. */
 export function testWithSystemdAnd(...programs: string[]) {
   const wanted = testWith(...PROGRAMS, ...programs);
-  return mayBoot() ? wanted : wanted.skip;
+  return isAllowed ? wanted : wanted.skip;
 }
 
 function mayBoot(): boolean {
