@@ -27,7 +27,7 @@ async function peer(host: ServerProcess, name?: string) {
   };
 }
 
-test("the file of a peer is replaced by that peer alone, whatever name another one takes", async () => {
+test.concurrent("the file of a peer is replaced by that peer alone, whatever name another one takes", async () => {
   await using host = await serveBinary(["--rate-limit", "0"]);
   using anna = await peer(host, "anna");
   using mallory = await peer(host, "mallory");
@@ -43,7 +43,7 @@ test("the file of a peer is replaced by that peer alone, whatever name another o
   expect(script()).toBe('[["AC_sleep", [1]]]');
 }, 180_000);
 
-test("the file of a token that was removed is not replaced by the next one of its name", async () => {
+test.concurrent("the file of a token that was removed is not replaced by the next one of its name", async () => {
   await using host = await serveBinary(["--rate-limit", "0"]);
   using before = await peer(host, "bob");
   await before.send("of bob");
@@ -62,7 +62,7 @@ test("the file of a token that was removed is not replaced by the next one of it
   ]);
 }, 180_000);
 
-test("the file that came with the owner's token is replaced with that token alone, whatever is in the index", async () => {
+test.concurrent("the file that came with the owner's token is replaced with that token alone, whatever is in the index", async () => {
   await using host = await serveBinary(["--rate-limit", "0"]);
   using owner = await peer(host);
   using mallory = await peer(host, "mallory");

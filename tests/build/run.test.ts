@@ -122,7 +122,8 @@ test("a race that has been known for more than two weeks fails the run", async (
   expect(tally).toEqual({ passed: 1, failed: 1, skipped: 0 });
 });
 
-test.skipIf(process.platform !== "linux")(
+// These two wait for the runner to lose its patience, and do nothing else.
+test.concurrent.skipIf(process.platform !== "linux")(
   "a worker that stands still is ended, and its file runs once more, alone",
   async () => {
     const once = `const mark = import.meta.path + ".mark";
@@ -137,7 +138,7 @@ if (isFirst) ${standsStill}`;
   },
 );
 
-test("a file that never ends fails the run, also alone, and the run ends", async () => {
+test.concurrent("a file that never ends fails the run, also alone, and the run ends", async () => {
   const { tally, again } = await run({ still: standsStill, good: passes("good") });
   expect(tally.failed).toBe(1);
   expect(again).toEqual([]);

@@ -212,7 +212,7 @@ describe("a broadcast that is ended before its time", () => {
     expect(made.ledger.plan(seq)).toMatchObject({ state: "cancelled", reason: "cancelled" });
   });
 
-  test("by its caller, at a host that does not answer: it may still run", async () => {
+  test.concurrent("by its caller, at a host that does not answer: it may still run", async () => {
     using made = testLedger();
     const hosts = holdingHosts();
     using running = testRunner(made, { ...hosts, cancelJob: async () => false });
@@ -227,7 +227,7 @@ describe("a broadcast that is ended before its time", () => {
     expect(made.ledger.counts(seq)).toEqual({ unknown: 1 });
   });
 
-  test("by its caller, while the ledger cannot be written: each host has a result", async () => {
+  test.concurrent("by its caller, while the ledger cannot be written: each host has a result", async () => {
     using made = testLedger();
     const hosts = holdingHosts();
     let isFull = false;
@@ -339,7 +339,7 @@ function fillable(made: ReturnType<typeof testLedger>) {
   return { disk, made: { ...made, ledger } };
 }
 
-test("a caller who has left has each result once, also when that can be written later", async () => {
+test.concurrent("a caller who has left has each result once, also when that can be written later", async () => {
   using real = testLedger();
   const { disk, made } = fillable(real);
   const hosts = holdingHosts();
@@ -356,7 +356,7 @@ test("a caller who has left has each result once, also when that can be written 
   expect(results).toHaveLength(1);
 });
 
-test("a ledger that cannot be written any more keeps no result from the caller", async () => {
+test.concurrent("a ledger that cannot be written any more keeps no result from the caller", async () => {
   using real = testLedger();
   const { disk, made } = fillable(real);
   const reached = Promise.withResolvers<void>();
@@ -382,7 +382,7 @@ test("a ledger that cannot be written any more keeps no result from the caller",
   expect(results).toHaveLength(2);
 });
 
-test("a host that has not answered within the time limits is a timeout", async () => {
+test.concurrent("a host that has not answered within the time limits is a timeout", async () => {
   using made = testLedger();
   using running = testRunner(made, holdingHosts());
   const spec = { delivery_timeout_s: 0.01, timeout_s: 0.01 };
@@ -392,7 +392,7 @@ test("a host that has not answered within the time limits is a timeout", async (
   expect(made.ledger.counts(seq)).toEqual({ timeout: 1 });
 });
 
-test("a host that has ended by the time limit is asked about it once more before it is a timeout", async () => {
+test.concurrent("a host that has ended by the time limit is asked about it once more before it is a timeout", async () => {
   using made = testLedger();
   const hosts = holdingHosts();
   const deliver: DeliverJob = async (...given) => {

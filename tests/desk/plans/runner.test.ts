@@ -337,7 +337,7 @@ describe("a plan whose token has expired", () => {
   });
 });
 
-describe("a plan whose address book cannot be read", () => {
+describe.concurrent("a plan whose address book cannot be read", () => {
   /** An address book that is broken until it is mended. */
   const brokenBook = () => {
     const book = { isBroken: true, reads: 0 };
@@ -396,7 +396,7 @@ describe("a plan whose address book cannot be read", () => {
   });
 });
 
-describe("a plan whose ledger cannot be written for a while", () => {
+describe.concurrent("a plan whose ledger cannot be written for a while", () => {
   test.each(["update", "pause"] as const)("goes on once %s can be", async (name) => {
     using made = testLedger();
     const fleet = testFleet((label) => (label === "h0" ? "failed" : "ok"));
@@ -443,7 +443,7 @@ describe("a plan whose ledger cannot be written for a while", () => {
   });
 });
 
-describe("a plan about which another process decides as its last host ends", () => {
+describe.concurrent("a plan about which another process decides as its last host ends", () => {
   /** A plan whose host h1 is at work. */
   async function atWork(hosts: number, spec: Partial<Spec>) {
     const made = testLedger();
@@ -916,7 +916,7 @@ describe("a plan with a queue", () => {
   });
 });
 
-describe("a plan and hosts that nobody has seen since the desk started", () => {
+describe.concurrent("a plan and hosts that nobody has seen since the desk started", () => {
   test("waits for them as long as they may yet come", async () => {
     using made = testLedger();
     const expected = new Set(["h0", "h1"]);
@@ -1039,7 +1039,7 @@ describe("a plan whose answers are lost", () => {
   });
 });
 
-describe("a plan whose job may not have arrived", () => {
+describe.concurrent("a plan whose job may not have arrived", () => {
   /** A host that answers nothing until it is up; what was sent to it before never arrived. */
   const silentHost = () => {
     const host = { isUp: false, isCancelled: false, ran: 0, asked: 0, cancels: 0 };

@@ -96,7 +96,7 @@ test("what is there is on disk within five seconds, without an end", async () =>
   expect(performance.now() - began).toBeLessThan(5_000);
 });
 
-test("a window that is left out is in no picture and no text, before and after it moves", async () => {
+test.concurrent("a window that is left out is in no picture and no text, before and after it moves", async () => {
   using folder = temporaryFolder();
   const windows = windowsOf([window(1, "My bank", CORNER, { focused: true }), window(2, "Notes", null)]);
   windows.set([window(1, "My bank", CORNER), window(2, "Notes", { x: 100, y: 0, width: 50, height: 50 })]);
@@ -126,7 +126,7 @@ test("a window that is left out is in no picture and no text, before and after i
   expect(JSON.stringify(textsOf(folder.path))).toContain("Notes");
 }, 30_000);
 
-test("what a window showed just before it got a title that is left out is taken back", async () => {
+test.concurrent("what a window showed just before it got a title that is left out is taken back", async () => {
   using folder = temporaryFolder();
   const painted = paintedScreen();
   painted.paint(GREEN);
@@ -152,7 +152,7 @@ test("what a window showed just before it got a title that is left out is taken 
   }
 }, 30_000);
 
-test("of a window that is left out nothing is kept while others lie over it and it moves below them", async () => {
+test.concurrent("of a window that is left out nothing is kept while others lie over it and it moves below them", async () => {
   using folder = temporaryFolder();
   const place = { folder: folder.path, key: KEY };
   const painted = paintedScreen();
