@@ -160,7 +160,7 @@ test("asking for a token, or leaving a desk, where there is none, makes no folde
   expect(existsSync(host.configDir)).toBe(false);
 });
 
-testWith("unshare")("the history on a read-only mount is listed as it is", async () => {
+testWith("unshare", "mount")("the history on a read-only mount is listed as it is", async () => {
   using host = installBinary();
   await host.run(["execute", '[["AC_sleep", [0]]]']);
   const readOnly = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"';
@@ -170,7 +170,7 @@ testWith("unshare")("the history on a read-only mount is listed as it is", async
   expect(JSON.parse(stdout)).toMatchObject({ runs: [{ status: "ok" }] });
 });
 
-testWith("unshare")(
+testWith("unshare", "mount")(
   "a log on a read-only mount is neither read nor written, which one line says",
   async () => {
     using host = installBinary();

@@ -247,7 +247,7 @@ test("killed under load 20 times: what was answered is on record; chain, tree an
   });
 }, 120_000);
 
-testWith("unshare")(
+testWith("unshare", "mount")(
   "on a full disk what reads is served, what changes something is refused; then it works again",
   async () => {
     using machine = installed();

@@ -142,13 +142,21 @@ async function runInBareRoot(args: readonly string[], mount = "true") {
   return await child.stdout.text();
 }
 
-testWith("unshare", "ldd")("a library that the system lacks is named, with its package", async () => {
+testWith(
+  "unshare",
+  "mount",
+  "ldd",
+)("a library that the system lacks is named, with its package", async () => {
   const said = await runInBareRoot(["diagnose", "--only", "optional_deps"]);
   expect(said).toContain("usb (USB devices that come and go): install libgcc_s.so.1 (Debian: libgcc-s1; ");
 });
 
 for (const option of ["noexec", "ro"]) {
-  testWith("unshare", "ldd")(`native addons load with a /tmp that is mounted ${option}`, async () => {
+  testWith(
+    "unshare",
+    "mount",
+    "ldd",
+  )(`native addons load with a /tmp that is mounted ${option}`, async () => {
     const said = await runInBareRoot(
       ["diagnose", "--only", "optional_deps", "--json"],
       `mount -t tmpfs -o ${option} none tmp`,

@@ -67,14 +67,17 @@ testWith("unshare")("a process without the network of the server asks it all the
   expect(await jobsOf(host)).toEqual(["nightly"]);
 });
 
-testWith("unshare")("a process that has the folder read-only asks the server for a change", async () => {
-  await using host = await serveBinary();
-  const readOnly =
-    'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && ! touch "$0/x" 2>/dev/null && exec "$@"';
-  const before = ["unshare", "--map-root-user", "--mount", "sh", "-c", readOnly, host.configDir];
-  expect(await beside(host.configDir, addJob(host.configDir, "nightly"), before)).toMatchObject(DONE);
-  expect(await jobsOf(host)).toEqual(["nightly"]);
-});
+testWith("unshare", "mount")(
+  "a process that has the folder read-only asks the server for a change",
+  async () => {
+    await using host = await serveBinary();
+    const readOnly =
+      'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && ! touch "$0/x" 2>/dev/null && exec "$@"';
+    const before = ["unshare", "--map-root-user", "--mount", "sh", "-c", readOnly, host.configDir];
+    expect(await beside(host.configDir, addJob(host.configDir, "nightly"), before)).toMatchObject(DONE);
+    expect(await jobsOf(host)).toEqual(["nightly"]);
+  },
+);
 
 test("a hundred changes of other processes beside a server under load are all made, once each", async () => {
   await using host = await serveBinary(["--rate-limit", "0"]);
@@ -108,7 +111,7 @@ async function publishedBy(host: ServerProcess, type: string): Promise<object[]>
   return ((await answer.json()) as { events: object[] }).events;
 }
 
-testWith("unshare")(
+testWith("unshare", "mount")(
   "the server prunes what a command has archived in a folder that only the command sees",
   async () => {
     await using host = await serveBinary();
@@ -129,7 +132,7 @@ testWith("unshare")(
   },
 );
 
-testWith("unshare")(
+testWith("unshare", "mount")(
   "the server takes over a plan from a ledger in a folder that only the command sees",
   async () => {
     await using host = await serveBinary();

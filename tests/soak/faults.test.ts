@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { post, testWith, until } from "../support";
 import { installHost } from "./host";
 
-testWith("unshare")(
+testWith("unshare", "mount")(
   "disk full: changes are refused, what is known can be read, the log and /diagnose say why",
   async () => {
     using host = installHost();
@@ -83,7 +83,7 @@ testWith("unshare")(
   30_000,
 );
 
-testWith("unshare")(
+testWith("unshare", "mount")(
   "a read-only folder: it does not start, says so in one line, and starts once it may write",
   async () => {
     using host = installHost();

@@ -362,7 +362,7 @@ describe("an export", () => {
     expect(twice).toMatchObject({ broken_at_id: 3, reason: "it stands where row 11 must be" });
   });
 
-  testWith("unshare")("on a full disk fails in one line, and leaves nothing behind", async () => {
+  testWith("unshare", "mount")("on a full disk fails in one line, and leaves nothing behind", async () => {
     await using made = await filledLog(600);
     const full = join(dirname(made.path), "full");
     mkdirSync(full);
