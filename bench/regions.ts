@@ -1,7 +1,7 @@
 /**
  * A fleet in regions: 250,000 simulated hosts behind five NATS servers, a tenth of them off. One desk, with one connection to each
- * server, asks them all and runs a plan for them. The hosts and the servers are other processes on the same machine. Without
- * nats-server there are no figures.
+ * server, asks them all and runs a plan for them. The hosts and the servers are other processes on the same machine. In place of an
+ * address book, the desk has a list of hosts that takes little memory. Without nats-server there are no figures.
  */
 import { askAndPlan, seconds } from "./programs/nats-support";
 import { type Figure, mebibytes } from "./support";

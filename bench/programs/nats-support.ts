@@ -119,7 +119,7 @@ export async function startNats(...conf: readonly string[]) {
 /** A desk asks all of them, over and over. */
 export async function ask(url: string, ids: readonly string[], env: Record<string, string>) {
   const child = Bun.spawn([process.execPath, program("nats-desk"), url], {
-    stdio: [new Blob([JSON.stringify(ids)]), "pipe", "inherit"],
+    stdio: [new Blob([ids.join("")]), "pipe", "inherit"],
     env: { ...process.env, ...RUNTIME_OPTIONS, ...env },
   });
   const { rounds, bare } = (await child.stdout.json()) as { rounds: Round[]; bare: Took[] };

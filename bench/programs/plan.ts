@@ -4,6 +4,9 @@
  * sends it and writes down how it ended. Says what came of both. With the URL of a NATS server, over that (`sim.ts --carrier nats`);
  * with several, commas between, each is the server of a region, and has every nth host. `turnMs` is the processor time of the longest
  * turn of the event loop, from the creation of a plan to its end.
+ *
+ * The hosts stand for an address book, which is not measured here: of each, this process has its label, its id and the bytes of its
+ * NATS id.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
@@ -15,6 +18,7 @@ import { usedMs } from "../../src/lib/clock";
 import { silentLog } from "../../src/lib/log";
 import { openSigningKey } from "../../src/trust/identity";
 import { digestOf, seal } from "../../src/wire/job/envelope";
+import { NatsIds } from "./nats-ids";
 import type { AnswerOne, AskOne } from "./sim-https";
 import { labelOf, memberOf, natsIdOf, parseShare, recordsOf, seeded, shareOf } from "./sim-seed";
 
@@ -27,6 +31,8 @@ interface Way {
   readonly via: Via;
   readonly scheme: "link" | "nats";
   addressOf(nth: number): string;
+  /** The number of the host at an address. */
+  nthAt(address: string): number;
   ask(nth: number, request: Request): Promise<unknown>;
 }
 
@@ -69,7 +75,7 @@ async function overSocket(): Promise<Way> {
     };
     return carrier;
   };
-  return { via, scheme: "link", addressOf: (nth) => `link:${labelOf(nth)}`, ask };
+  return { via, scheme: "link", addressOf: (nth) => `link:${labelOf(nth)}`, nthAt: numberOf, ask };
 }
 
 /** The connections of a desk to NATS servers. */
@@ -97,26 +103,44 @@ async function overNats(): Promise<Way> {
     if (!desk) throw new Error(`no region of ${address}`);
     return desk.via(address, ...asked);
   };
-  const addressOf = (nth: number) => natsAddress(natsIdOf(seed, nth), regionOf(nth));
+  const ids = new NatsIds(Number(count), (nth) => natsIdOf(seed, nth));
+  const addressOf = (nth: number) => natsAddress(ids.of(nth), regionOf(nth));
+  const nthAt = (address: string) => ids.indexOf(address.slice(-ids.length));
   const ask: Way["ask"] = async (nth, request) => {
     using carrier = await via(addressOf(nth), undefined, null);
     return await carrier.ask(request, { deadline: deadlineIn(60_000), maxBytes: 65_536 });
   };
-  return { via, scheme: "nats", addressOf, ask };
+  return { via, scheme: "nats", addressOf, nthAt, ask };
 }
 
 const way = await (url.startsWith("nats:") ? overNats() : overSocket());
 
-/** The hosts as the address book has them. */
-const hosts = Array.from({ length: Number(count) }, (_, nth) => ({
-  label: labelOf(nth),
-  base_url: way.addressOf(nth),
-  tags: [],
-  token: undefined,
-  member: { ...memberOf(seed, nth), nonce: "" },
-}));
-const { via, ask } = way;
-const nths = new Map(hosts.map(({ base_url }, nth) => [base_url, nth]));
+/** A host as the address book has it. What is long and asked for now and then is made each time. */
+class BookHost {
+  readonly token = undefined;
+  readonly label: string;
+  readonly hostId: string;
+
+  constructor(readonly nth: number) {
+    this.label = labelOf(nth);
+    this.hostId = memberOf(seed, nth).host_id;
+  }
+
+  get base_url() {
+    return way.addressOf(this.nth);
+  }
+
+  get tags() {
+    return [];
+  }
+
+  get member() {
+    return { host_id: this.hostId, host_key: "", nonce: "" };
+  }
+}
+
+const hosts = Array.from({ length: Number(count) }, (_, nth) => new BookHost(nth));
+const { via, ask, nthAt } = way;
 
 const { deliver, cancel } = createDelivery(() => key);
 const plans = createPlans({
@@ -132,7 +156,7 @@ const plans = createPlans({
   endings: async () => () => null,
   isExpected: () => false,
   // As its hosts say when they connect to a desk.
-  recordsAt: (address) => recordsOf(nths.get(address) ?? 0),
+  recordsAt: (address) => recordsOf(nthAt(address)),
   isGone: (address) => way.scheme === "link" && isDead.has(numberOf(address)),
   events: { newest: 0, at: () => undefined, listen: () => () => {} },
   goesOn: () => true,
@@ -159,6 +183,12 @@ function watchTurns(): () => number {
   };
 }
 
+/** What it is made of goes with the call, as with that of an operation. */
+const create = (spec: Spec) => {
+  const planned = hosts.map(({ label, hostId }) => ({ label, identity: hostId }));
+  return plans.create(content, digestOf(content), spec, planned, null);
+};
+
 async function run() {
   const started = performance.now();
   const turns = watchTurns();
@@ -167,8 +197,7 @@ async function run() {
     ...{ max_failures: hosts.length, queue: false, expires_s: 86_400, max_parallel: null },
     ...{ delivery_timeout_s: 10, timeout_s: 300 },
   };
-  const planned = hosts.map(({ label, member }) => ({ label, identity: member.host_id }));
-  const plan = plans.create(content, digestOf(content), spec, planned, null);
+  const plan = await create(spec);
   plans.apply(plan, plan.digest, null);
   plans.runner.run(plan.seq);
   await plans.runner.over(plan.seq);
@@ -198,11 +227,11 @@ async function bare() {
     timeout_s: 300,
   };
   for (let from = 0; from < hosts.length; from += 2_000) {
-    const batch = hosts.slice(from, from + 2_000).map(async ({ member }, at) => {
+    const batch = hosts.slice(from, from + 2_000).map(async ({ hostId }, at) => {
       const nth = from + at;
       if (isDead.has(nth)) return ["unreachable", nth] as const;
       const job = { ...about, id: `bare-job-${nth}`, not_before: `${not_before}`, expires: `${expires}` };
-      const body = JSON.stringify({ ...seal(job, "execute", member.host_id, key), content, wait_s: 10 });
+      const body = JSON.stringify({ ...seal(job, "execute", hostId, key), content, wait_s: 10 });
       await ask(nth, { method: "POST", path: "/plans/jobs", body });
       return ["ok", nth] as const;
     });
