@@ -70,12 +70,11 @@ function runTogether<T, R>(
   /** When each of those with a slot began, the first one first. */
   const busy = new Map<number, number>();
   /** The places of the items: up to `known`, they are known to be slow and have no slot. */
-  const { true: first = [], false: others = [] } = Object.groupBy(
-    items.keys(),
-    (at) => `${isSlow(items[at] as T)}`,
-  );
-  const order = [...first, ...others];
-  const known = first.length;
+  const order: number[] = [];
+  const others: number[] = [];
+  for (const [at, item] of items.entries()) (isSlow(item) ? order : others).push(at);
+  const known = order.length;
+  for (const at of others) order.push(at);
   let nextKnown = 0;
   let next = known;
   let knownAtWork = 0;

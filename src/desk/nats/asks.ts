@@ -52,7 +52,7 @@ interface AsksParts {
   /** As `drained` of `guarded-connection.ts`. */
   drained?(): Promise<void> | undefined;
   /** Names the session of each host that was heard of. */
-  readonly sessions: Map<string, string>;
+  readonly sessions: { get(host: string): string | undefined; set(host: string, session: string): void };
   /** A host has no connection, as the server says. */
   unheard(host: string): void;
   answered?(host: string): void;

@@ -22,6 +22,7 @@ import {
   type PlanAnnouncer,
   startAnnouncing,
 } from "./plan-announcements";
+import { Sessions } from "./sessions";
 
 /** How long without a connection requests still wait for one, in milliseconds; after that, they fail at once. */
 const PATIENCE_MS = 10_000;
@@ -74,7 +75,7 @@ export interface NatsDesk {
 export function createNatsDesk(given: DeskParts): NatsDesk {
   const { region = FIRST, id, login, key, hostId, log, presence: parts, plans } = given;
   const server = serverNamed(region);
-  const sessions = new Map<string, string>();
+  const sessions = new Sessions();
   let asks: Asks | undefined;
   let guard: GuardedConnection | undefined;
   let announcing: PlanAnnouncer | undefined;

@@ -13,6 +13,7 @@ import { serverOver } from "../../lib/per-server";
 import { printable } from "../../lib/sanitize";
 import type { CancelJob, DeliverJob } from "../../wire/job/job";
 import { digestOfPlan } from "../../wire/job/plan-digest";
+import { digestOfTargets, type HostsOnRecord } from "../../wire/receipt/plan-record";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
 import type { BroadcastCaller } from "./broadcast";
@@ -21,7 +22,7 @@ import { aboutPlan, planCreated, planRemoved, planStarted } from "./events";
 import type { ForeignPlans } from "./foreign-plans";
 import { kindOfContents } from "./host-contents";
 import { type Ledger, openLedger } from "./ledger/ledger";
-import type { Plan, Target } from "./ledger/rows";
+import type { Plan } from "./ledger/rows";
 import { ADOPTED_BY, identityOf, type PlannedHost, type Spec } from "./plan";
 import { plansToForget } from "./retention";
 import { createRunner, type Runner } from "./runner";
@@ -60,7 +61,7 @@ export interface PlansUses {
   /** @throws `conflict` where another machine has taken this desk over: then nothing begins here. */
   requireInOffice?(): void;
   /** Puts on record that a plan is over; absent where nothing is. Never rejects. */
-  recordEnd?(plan: Plan, targets: readonly Target[]): Promise<void>;
+  recordEnd?(plan: Plan, hosts: HostsOnRecord): Promise<void>;
 }
 
 /** A broadcast, and who waits for it. */
@@ -225,7 +226,8 @@ function createRecords({ recordEnd }: Pick<PlansUses, "recordEnd">, ledger: Ledg
     ended(plan: Plan): void {
       // A broadcast has no receipt.
       if (!recordEnd || plan.spec.kind !== "plan") return;
-      const one = recordEnd(plan, ledger.targets(plan.seq)).finally(() => open.delete(one));
+      const hosts = { hosts: plan.hosts, hostsDigest: digestOfTargets(ledger.ends(plan.seq)) };
+      const one = recordEnd(plan, hosts).finally(() => open.delete(one));
       open.add(one);
     },
     written: async () => void (await Promise.all(open)),

@@ -4,7 +4,7 @@
 import { OWNER, shareOf } from "../../core/rights";
 import type { BroadcastUses } from "../../desk/fleet/operations/fleet";
 import type { ForeignPlans } from "../../desk/plans/foreign-plans";
-import type { Plan, Target } from "../../desk/plans/ledger/rows";
+import type { Plan } from "../../desk/plans/ledger/rows";
 import type { Plans, PlansUses } from "../../desk/plans/plans";
 import type { DriftFound } from "../../desk/plans/state/drift";
 import type { FleetStates, PlanFates } from "../../desk/plans/state/kept";
@@ -17,6 +17,7 @@ import { messageOf } from "../../lib/errors";
 import { once } from "../../lib/once";
 import { isThere } from "../../lib/trust-files";
 import type { SigningKey } from "../../trust/identity";
+import type { HostsOnRecord } from "../../wire/receipt/plan-record";
 import type { ServiceParts } from "../parts";
 import type { Desk } from "./desk";
 
@@ -92,7 +93,7 @@ export function planFeatures(
         goesOn: () => phase.runsJobs,
         requireInOffice: () => office.requireInOffice(files, shared.service.yieldUses().unwritten.taken),
         ...(shared.options.audit && {
-          recordEnd: (plan: Plan, targets: readonly Target[]) => recordEnd(shared, plan, targets),
+          recordEnd: (plan: Plan, hosts: HostsOnRecord) => recordEnd(shared, plan, hosts),
         }),
       });
       return made.plans;
@@ -161,10 +162,10 @@ async function deliveryOf({
 async function recordEnd(
   { service, log }: ServiceParts,
   { id, created, state }: Plan,
-  targets: readonly Target[],
+  hosts: HostsOnRecord,
 ): Promise<void> {
   try {
-    await (await service.receipts())?.planEnded({ id, created, state }, targets);
+    await (await service.receipts())?.planEnded({ id, created, state }, hosts);
   } catch (error) {
     const why = messageOf(error);
     log.warn(

@@ -56,9 +56,26 @@ export interface PlanEnd {
 /** The digest of rows with decisions. @param hashes of the rows, in the order of the log. */
 export const digestOfDecisions = (hashes: readonly string[]): string => sha256(JSON.stringify(hashes));
 
-/** The digest of what became of a plan at its hosts, in its order. Their labels may change later. */
-export const digestOfTargets = (targets: readonly EndedTarget[]): string =>
-  sha256(JSON.stringify(targets.map(({ identity, state, run_id }) => [identity, state, run_id])));
+/** What the row of the end of a plan says of its hosts. */
+export type HostsOnRecord = Pick<PlanEnd, "hosts" | "hostsDigest">;
+
+/** How much JSON is hashed at once, in characters. */
+const PIECE = 16_384;
+
+/** The digest of what became of a plan at its hosts, in its order: of a JSON list, of which no more than a piece is in memory. Their labels may change later. */
+export function digestOfTargets(targets: Iterable<EndedTarget>): string {
+  const hash = new Bun.CryptoHasher("sha256");
+  let text = "[";
+  let comma = "";
+  for (const { identity, state, run_id } of targets) {
+    text += `${comma}${JSON.stringify([identity, state, run_id])}`;
+    comma = ",";
+    if (text.length < PIECE) continue;
+    hash.update(text);
+    text = "";
+  }
+  return hash.update(`${text}]`).digest("hex");
+}
 
 /** The detail of the row of the end of a plan. */
 export const planEndText = (plan: string, end: PlanEnd): string =>

@@ -1,6 +1,6 @@
 /** Which rows of a desk are decisions about a plan, and that what others write into their rows is none. */
 import { expect, test } from "bun:test";
-import { decisionIn, planEndIn, planEndText } from "../../../src/wire/receipt/plan-record";
+import { decisionIn, digestOfTargets, planEndIn, planEndText } from "../../../src/wire/receipt/plan-record";
 
 const PLAN = "7d3f0c52-1111-4000-8000-000000000000";
 const RUN = "9f1c2e4a-1111-4000-8000-000000000000";
@@ -55,4 +55,16 @@ test("the row of the end of a plan is read as it was written, and no other is", 
   for (const other of [null, `${detail} token=eve`, ` ${detail}`, detail.replace("ended", "began")])
     expect(planEndIn(PLAN, other)).toBe(undefined);
   expect(planEndIn(RUN, detail)).toBe(undefined);
+});
+
+test("the digest of what became of hosts is that of the JSON of all of them, however many there are", () => {
+  for (const count of [0, 1, 3, 5_000]) {
+    const targets = Array.from({ length: count }, (_, n) => ({
+      ...{ label: `h${n}`, identity: `id"${n}\u00e9` },
+      ...{ state: n % 3 === 0 ? "unreachable" : "ok", run_id: n % 3 === 0 ? null : RUN },
+    }));
+    const list = targets.map(({ identity, state, run_id }) => [identity, state, run_id]);
+    const digest = new Bun.CryptoHasher("sha256").update(JSON.stringify(list)).digest("hex");
+    expect(digestOfTargets(targets.values())).toBe(digest);
+  }
 });

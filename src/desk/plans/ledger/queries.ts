@@ -5,6 +5,7 @@ import type { Database } from "bun:sqlite";
 import type { Origin } from "../../../core/rights";
 import { badInput, notFound } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
+import type { EndedTarget } from "../../../wire/receipt/plan-record";
 import { OPEN_STATES, type TargetState } from "../plan";
 import type { Counts } from "./counts";
 import type { OpenTarget, Plan, Target } from "./rows";
@@ -36,6 +37,8 @@ export interface LedgerQueries {
   plannedLabels(seq: number): Map<number, string>;
   /** Those that have not ended, in their order, one after the other; nothing is written meanwhile. */
   open(seq: number): Iterable<OpenTarget>;
+  /** What became of the plan at all of its hosts, in their order, one after the other; nothing is written meanwhile. */
+  ends(seq: number): Iterable<EndedTarget>;
 }
 
 /** @param db has the tables. */
@@ -115,6 +118,10 @@ export function createLedgerQueries(db: Database): LedgerQueries {
           `SELECT n, label, identity, wave, state, attempt, way, records, sent_at FROM target
            WHERE plan = ?1 AND state IN (${listed(OPEN_STATES)}) ORDER BY n`,
         )
+        .iterate(seq),
+    ends: (seq: number): Iterable<EndedTarget> =>
+      db
+        .query<EndedTarget, [number]>("SELECT identity, state, run_id FROM target WHERE plan = ?1 ORDER BY n")
         .iterate(seq),
   };
 }

@@ -4,8 +4,7 @@ import { hostIdOf } from "../../../trust/identity";
 import { type Envelope, sealed } from "../../../wire/receipt/dsse";
 import {
   digestOfDecisions,
-  digestOfTargets,
-  type EndedTarget,
+  type HostsOnRecord,
   PLAN_ENDED,
   planEndText,
 } from "../../../wire/receipt/plan-record";
@@ -34,7 +33,7 @@ export interface Receipts {
   /** What looks at the receipts of hosts before they are put into that of a plan. */
   readonly refusalsFor: typeof refusalsFor;
   /** Puts on record that a plan is over, with what became of it at its hosts. @throws `unavailable` where it cannot be. */
-  planEnded(plan: PlanOnRecord & { readonly state: string }, targets: readonly EndedTarget[]): Promise<void>;
+  planEnded(plan: PlanOnRecord & { readonly state: string }, hosts: HostsOnRecord): Promise<void>;
   /** `statement` in an envelope that this host has signed. */
   seal(statement: object): Envelope;
 }
@@ -46,11 +45,11 @@ export function createReceipts(log: AuditLog, identity: SigningKey): Receipts {
     seal,
     refusalsFor,
     ofPlan: (plan) => planSource(parts, plan),
-    async planEnded({ state, ...plan }, targets) {
+    async planEnded({ state, ...plan }, { hosts, hostsDigest }) {
       const hashes = (await decisionsOn(log, plan)).map(({ row_hash }) => row_hash);
       const end = {
         ...{ state, rows: hashes.length, rowsDigest: digestOfDecisions(hashes) },
-        ...{ hosts: targets.length, hostsDigest: digestOfTargets(targets) },
+        ...{ hosts, hostsDigest },
       };
       const row = { event_type: PLAN_ENDED, host_id: null, viewer_id: null };
       await log.append({ ...row, detail: planEndText(plan.id, end) });

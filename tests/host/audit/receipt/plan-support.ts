@@ -4,6 +4,7 @@ import { type ReceiptTrust, verifyReceipt } from "../../../../src/host/audit/rec
 import { hostIdOf } from "../../../../src/trust/identity";
 import { digestOfPlan } from "../../../../src/wire/job/plan-digest";
 import { type Envelope, envelopeText, sealed } from "../../../../src/wire/receipt/dsse";
+import { digestOfTargets } from "../../../../src/wire/receipt/plan-record";
 import {
   PLAN_RECEIPT,
   type PlanStatement,
@@ -80,7 +81,8 @@ export async function provenPlan(given: Given = {}) {
     { ...common, ...second, state: "unreachable" },
   ];
   const onRecord = { id: PLAN, created: 0 };
-  if (given.hasEnd) await receipts.planEnded({ ...onRecord, state: "done" }, ended);
+  const became = { hosts: ended.length, hostsDigest: digestOfTargets(ended) };
+  if (given.hasEnd) await receipts.planEnded({ ...onRecord, state: "done" }, became);
   await made.cosign(SEEN + (given.seen ?? 120));
   const of = async (id: string) => receipts.ofRun((await service.runs()).show(id), false);
   const [envelope, other, source] = [

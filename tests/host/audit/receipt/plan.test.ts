@@ -5,6 +5,7 @@ import { verifyReceipt } from "../../../../src/host/audit/receipt/verify";
 import { commitmentOf, digestOfContents } from "../../../../src/wire/job/plan-digest";
 import type { Envelope } from "../../../../src/wire/receipt/dsse";
 import { statementIn } from "../../../../src/wire/receipt/file";
+import { digestOfTargets } from "../../../../src/wire/receipt/plan-record";
 import type { PlanStatement, PlanTarget } from "../../../../src/wire/receipt/statement";
 import { parseVerifierKey } from "../../../../src/wire/witness/signed-note";
 import { newWitness } from "../witness/support";
@@ -347,7 +348,8 @@ describe("the row of the end of a plan", () => {
       ...row,
       detail: `POST /plans/x/retry -> started plan.retry id=${PLAN} state=failed`,
     });
-    await receipts.planEnded({ id: PLAN, created: 0, state: "done" }, []);
+    const none = { hosts: 0, hostsDigest: digestOfTargets([]) };
+    await receipts.planEnded({ id: PLAN, created: 0, state: "done" }, none);
     const { rows } = await receipts.ofPlan({ id: PLAN, created: 0 });
     expect(rows.map(({ event_type, detail }) => [event_type, /plan\.(\w+)/.exec(detail ?? "")?.[1]])).toEqual(
       [...["apply", "pause", "resume", "retry"].map((verb) => ["rest_api", verb]), ["plan", undefined]],
