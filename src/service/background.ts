@@ -40,7 +40,10 @@ export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks
   const later = {
     // Not at the start: no server ends because its plans cannot go on yet.
     "not every plan was taken over": async () => {
-      if (isThere(files.plans) && (await tasks.plansMayGoOn())) (await service.plans()).runner.takeOver();
+      if (!isThere(files.plans) || !(await tasks.plansMayGoOn())) return;
+      const plans = await service.plans();
+      plans.runner.takeOver();
+      await plans.removeUnfinished();
     },
   };
   // Before plans go on, which would take its hosts for gone.

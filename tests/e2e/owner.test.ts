@@ -155,7 +155,13 @@ testWith("unshare", "mount")(
       ...{ actions: [["AC_sleep", { seconds: 0 }]], commands: ["AC_sleep"] },
       ...{ stop_on_error: true, timeout_s: 1, scope: null },
     });
-    const plan = create(content, digest, spec, [{ label: "lab-01", identity: "http://127.0.0.1:9" }], null);
+    const plan = await create(
+      content,
+      digest,
+      spec,
+      [{ label: "lab-01", identity: "http://127.0.0.1:9" }],
+      null,
+    );
     ledger.apply(plan.seq, null, Date.now());
     const { plans } = configFiles(gone.configDir);
     const file = join(own.path, "plans.db");

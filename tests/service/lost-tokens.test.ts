@@ -42,7 +42,8 @@ async function folderOfAnn() {
     ...{ on: "all", commands: [], delivery_timeout_s: 1, timeout_s: 1, waves: [1], pause_s: 0 },
     ...{ max_failures: 0, queue: true, max_parallel: 1, expires_s: 3_600 },
   } as const;
-  const plan = plans.create("{}", "digest", spec, [{ label: "lab", identity: "https://192.0.2.1" }], "ann");
+  const hosts = [{ label: "lab", identity: "https://192.0.2.1" }];
+  const plan = await plans.create("{}", "digest", spec, hosts, "ann");
   writeFileSync(
     files.formerAdminHosts,
     JSON.stringify({

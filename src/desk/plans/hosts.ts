@@ -5,7 +5,7 @@ import { messageOf } from "../../lib/errors";
 import { orElse } from "../../lib/or-else";
 import { serverOver } from "../../lib/per-server";
 import type { Target } from "../../wire/job/job";
-import { NOT_LINKED } from "./plan";
+import { NOT_LINKED, type PlannedHost } from "./plan";
 import type { Entry } from "./run";
 import type { RunnerUses } from "./runner-parts";
 
@@ -19,9 +19,11 @@ export interface Hosts {
   isExpected(label: string): boolean;
   /** The server over which its job goes (`lib/per-server.ts`), as far as that is known now. Never throws. */
   serverOf(entry: Entry): string;
+  /** @returns what returns a host with the texts that the address book has in memory for it, where it has. Never throws. */
+  sameTexts(): (host: PlannedHost) => PlannedHost;
 }
 
-type Uses = Pick<RunnerUses, "hostOf" | "isOffline" | "whyOffline" | "isExpected" | "serverAt">;
+type Uses = Pick<RunnerUses, "hostOf" | "isOffline" | "whyOffline" | "isExpected" | "serverAt" | "sameTexts">;
 
 export const createHosts = (uses: Uses): Hosts => ({
   targetOf({ label, identity, run: { policy } }) {
@@ -39,6 +41,7 @@ export const createHosts = (uses: Uses): Hosts => ({
     };
     return orElse(itsServer, undefined) ?? "";
   },
+  sameTexts: () => orElse(() => uses.sameTexts?.(), undefined) ?? ((host) => host),
 });
 
 /** The address book cannot be read: what it says is not known. */

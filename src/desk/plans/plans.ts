@@ -1,35 +1,28 @@
 /**
  * The plans of a desk in one process: the ledger, the runner, and who may do what with a plan.
  */
-import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Publish } from "../../core/events";
 import { type Grant, maySee } from "../../core/rights";
-import { oldestKept } from "../../lib/age";
-import { conflict, Failure, notFound, unavailable } from "../../lib/errors";
+import { conflict, Failure, notFound } from "../../lib/errors";
 import { isLocked } from "../../lib/lock";
 import type { Log } from "../../lib/log";
-import { serverOver } from "../../lib/per-server";
 import { printable } from "../../lib/sanitize";
 import type { CancelJob, DeliverJob } from "../../wire/job/job";
-import { digestOfPlan } from "../../wire/job/plan-digest";
 import { digestOfTargets, type HostsOnRecord } from "../../wire/receipt/plan-record";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
+import { byLabel, type HostLinks, hostsIn } from "./book-hosts";
 import type { BroadcastCaller } from "./broadcast";
 import { createChanges, type PlanChanges } from "./changes";
-import { aboutPlan, planCreated, planRemoved, planStarted } from "./events";
+import { aboutPlan, planStarted } from "./events";
 import type { ForeignPlans } from "./foreign-plans";
-import { kindOfContents } from "./host-contents";
 import { type Ledger, openLedger } from "./ledger/ledger";
 import type { Plan } from "./ledger/rows";
-import { ADOPTED_BY, identityOf, type PlannedHost, type Spec } from "./plan";
-import { plansToForget } from "./retention";
+import { createMaking, type PlanMaking } from "./making";
+import { ADOPTED_BY, identityOf, type Spec } from "./plan";
 import { createRunner, type Runner } from "./runner";
 import type { HowEnded } from "./runner-parts";
-
-/** For how long what the address book says of all hosts is used again, in milliseconds. */
-const SAME_MS = 500;
 
 export interface PlansUses {
   /** The file, and the folder of its locks. */
@@ -72,30 +65,12 @@ interface BroadcastRequest extends Omit<BroadcastCaller, "targetOf"> {
   readonly grant: Grant;
 }
 
-/** The hosts of the address book, as plans reach them. */
-interface HostLinks {
-  /** Whether the host has not dialled since this process started, and may do so soon. */
-  isExpected(label: string): boolean;
-  /** Whether the host dials this process, and has no link to it. */
-  isOffline(label: string): boolean;
-  /** Why it has none, where that is known. */
-  whyOffline(label: string): string | undefined;
-}
-
 /** The plans of a process. */
-export interface Plans extends PlanChanges, HostLinks {
+export interface Plans extends PlanChanges, PlanMaking, HostLinks {
   readonly ledger: Ledger;
   readonly runner: Runner;
   /** Whether this process goes on after it has answered. */
   goesOn(): boolean;
-  /** Stores a plan; the oldest are forgotten where there are too many. @throws `busy` where all of them run. */
-  create(
-    content: string,
-    content_digest: string,
-    spec: Spec,
-    planned: readonly PlannedHost[],
-    maker: string | null,
-  ): Plan;
   /** Runs a broadcast, as a plan that ends with this process. @returns when each host has its result. */
   attend(request: BroadcastRequest): Promise<void>;
   /** Whether a plan is running, or its hosts are asked to end what they may have, and no process does that. */
@@ -121,45 +96,40 @@ export interface Plans extends PlanChanges, HostLinks {
 export function createPlans(uses: PlansUses): Plans {
   const { files, publish } = uses;
   const ledger = openLedger(files.plans);
-  const { targetFor, hostOf, ...links } = hostsIn(uses);
+  const { targetFor, hostOf, sameTexts, ...links } = hostsIn(uses);
   const records = createRecords(uses, ledger);
   const { ended } = records;
-  const runner = createRunner({ ...uses, ...links, hostOf, ended, ledger, locks: files.planLocks });
+  const runner = createRunner({
+    ...uses,
+    ...links,
+    hostOf,
+    sameTexts,
+    ended,
+    ledger,
+    locks: files.planLocks,
+  });
   const endListening = hearHosts(uses.events, runner);
   const started = (plan: Plan): Plan => {
     publish(planStarted, { ...aboutPlan(plan), hosts: plan.hosts, token: plan.token });
     return plan;
   };
-  const forget = (those: readonly Plan[]): number => {
-    const forgotten = ledger.remove(those);
-    for (const plan of forgotten) {
-      rmSync(join(files.planLocks, `${plan.id}.lock`), { force: true });
-      publish(planRemoved, aboutPlan(plan));
-    }
-    return forgotten.length;
-  };
+  const lockOf = (id: string) => join(files.planLocks, `${id}.lock`);
+  const isHeld = (id: string) => isLocked(lockOf(id));
+  const { forget, ...making } = createMaking({ ...uses, ledger, lockOf, isLocked: isHeld });
 
   const plans: Plans = {
     ledger,
     runner,
     goesOn: uses.goesOn,
-    create(content, content_digest, given, planned, maker) {
-      uses.requireInOffice?.();
-      const now = Date.now();
-      const spec = given.kind === "plan" ? { ...given, contents: kindOfContents(content) } : given;
-      forget(plansToForget(ledger.plans(), spec, planned.length, oldestKept));
-      const digest = digestOfPlan(content_digest, spec, planned);
-      const id = crypto.randomUUID();
-      const plan = ledger.create({ id, digest, content, content_digest, spec, maker }, planned, now);
-      const about = { digest, hosts: plan.hosts, waves: spec.waves.length, token: maker };
-      publish(planCreated, { ...aboutPlan(plan), ...about });
-      return plan;
-    },
+    ...making,
     async attend({ content_digest, spec, hosts: those, grant, ...caller }) {
       const planned = those.map((host) => ({ label: host.label, identity: identityOf(host) }));
-      const byLabel = new Map(those.map((host) => [host.label, () => targetFor(host)]));
-      const targetOf = (label: string) => byLabel.get(label)?.();
-      const made = plans.create("", content_digest, spec, planned, grant.name);
+      const all = byLabel(those);
+      const targetOf = (label: string) => {
+        const host = all.get(label);
+        return host && targetFor(host);
+      };
+      const made = await plans.create("", content_digest, spec, planned, grant.name);
       const apply = () => started(ledger.apply(made.seq, grant.name, Date.now()));
       try {
         await runner.attend(made, apply, { ...caller, targetOf });
@@ -172,11 +142,7 @@ export function createPlans(uses: PlansUses): Plans {
     ...links,
     ...createChanges(uses, ledger, started),
     isStalled: ({ seq, id, state, applied, ended }) =>
-      applied !== null &&
-      ended === null &&
-      state !== "paused" &&
-      !runner.has(seq) &&
-      !isLocked(join(files.planLocks, `${id}.lock`)),
+      applied !== null && ended === null && state !== "paused" && !runner.has(seq) && !isHeld(id),
     here(id, grant) {
       try {
         return ledger.find(id, (plan) => maySee(grant, plan));
@@ -245,60 +211,5 @@ function hearHosts(events: PlansUses["events"], runner: Runner): () => void {
   });
 }
 
-/** The hosts of the address book, as plans reach them. */
-function hostsIn({ book, ...uses }: PlansUses) {
-  const all = kept(book.hosts, (hosts) => new Map(hosts.map((host) => [host.label, host])));
-  /** The only host with that identity: one that has another label than when its plan was made. */
-  const renamed = (identity: string) => {
-    const [host, second] = book.hosts().filter((one) => identityOf(one) === identity);
-    return second ? undefined : host;
-  };
-  const targetFor = (host: Host) => {
-    const { label, member, base_url } = host;
-    const records = uses.recordsAt(base_url);
-    return { label, server: book.reach(host), host_id: member?.host_id ?? null, records };
-  };
-  return {
-    targetFor,
-    /** Where the jobs of the host go, which may have another label now; undefined where there is none. @throws `unavailable` where its entry cannot be used. */
-    hostOf(label: string, identity: string) {
-      const labelled = all().get(label);
-      const isMeant = labelled !== undefined && identityOf(labelled) === identity;
-      const host = isMeant ? labelled : (renamed(identity) ?? labelled);
-      if (!host && book.isGone?.(label) === false) throw unavailable(`the entry of ${label} cannot be used`);
-      return host && { ...targetFor(host), identity: identityOf(host) };
-    },
-    isExpected(label: string): boolean {
-      const host = all().get(label);
-      return host !== undefined && uses.isExpected(host.base_url);
-    },
-    isOffline(label: string): boolean {
-      const host = all().get(label);
-      return host !== undefined && uses.isGone(host.base_url);
-    },
-    whyOffline(label: string): string | undefined {
-      const host = all().get(label);
-      return host && uses.whyGone?.(host.base_url);
-    },
-    serverAt(label: string): string | undefined {
-      const host = all().get(label);
-      return host && serverOver(host.base_url);
-    },
-  };
-}
-
 /** No plan has the id. */
 export const noPlan = (id: string): Failure => notFound(`there is no plan ${printable(id, 64)}`);
-
-/** What is made of what `read` returned less than {@link SAME_MS} ago: once, as long as it returns the same. */
-function kept<S, T>(read: () => S, make: (found: S) => T): () => T {
-  let known: { readonly from: S; readonly value: T; at: number } | undefined;
-  return () => {
-    const now = performance.now();
-    if (known && now - known.at <= SAME_MS) return known.value;
-    const from = read();
-    if (known?.from === from) known.at = now;
-    else known = { from, value: make(from), at: now };
-    return known.value;
-  };
-}

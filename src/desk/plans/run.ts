@@ -3,10 +3,19 @@
  */
 import { perServer } from "../../lib/per-server";
 import type { Job, Way } from "../../wire/job/job";
+import { entryOf } from "./entry";
 import { contentsOf, type HostContents } from "./host-contents";
 import type { Counts } from "./ledger/counts";
 import type { OpenTarget, Plan, PlanChange } from "./ledger/rows";
-import { FAILURES, jobId, limitIn, OPEN_STATES, type Phase, type TargetState } from "./plan";
+import {
+  FAILURES,
+  jobId,
+  limitIn,
+  OPEN_STATES,
+  type Phase,
+  type PlannedHost,
+  type TargetState,
+} from "./plan";
 import type { Policy } from "./policy";
 import { ReadyHosts } from "./ready-hosts";
 import type { RunnerParts } from "./runner-parts";
@@ -38,6 +47,8 @@ export interface Entry {
 export class Run {
   readonly entries = new Map<number, Entry>();
   readonly over = Promise.withResolvers<void>();
+  /** While its hosts are read in slices: resolves once they are there, and rejects where they cannot be. Nothing of it goes on meanwhile. */
+  loading: Promise<void> | undefined;
   /** The first of the hosts of the first wave that are not ok. */
   bad: Entry | undefined;
   /** Why this process begins nothing more of it. */
@@ -49,7 +60,7 @@ export class Run {
   /** How many steps of its hosts are not on disk yet. */
   writing = 0;
   /** Whether its wave had hosts that had not ended. */
-  hadWork = true;
+  hadWork = false;
   /** Hosts whose answer was lost and whose time is over: they delay no wave, and count as failed, but for what whoever resumed the plan had seen. */
   readonly overdue = new Map<Entry, "counted" | "forgiven">();
   /** How many hosts are in each state, as far as this process knows. */
@@ -163,14 +174,16 @@ export class Run {
     return state === "planned" && phase !== "asking" && wave <= this.plan.wave;
   }
 
+  #addIfReady(entry: Entry): void {
+    if (!this.#mayBeReady(entry)) return;
+    this.#addReady(entry);
+    this.hadWork = true;
+  }
+
   #makeReady(): void {
     this.#ready.clear();
     this.hadWork = false;
-    for (const entry of this.entries.values()) {
-      if (!this.#mayBeReady(entry)) continue;
-      this.#addReady(entry);
-      this.hadWork = true;
-    }
+    for (const entry of this.entries.values()) this.#addIfReady(entry);
   }
 
   /** Takes note that the state of a host has changed. */
@@ -178,7 +191,7 @@ export class Run {
     this.counts[before] = (this.counts[before] ?? 1) - 1;
     this.counts[state] = (this.counts[state] ?? 0) + 1;
     if (this.counts[before] === 0) delete this.counts[before];
-    if ((FAILURES as readonly TargetState[]).includes(state)) this.#failed.add(n);
+    if (isOneOf(FAILURES, state)) this.#failed.add(n);
     if (state !== "sent" && state !== "running" && state !== "planned") this.#changed.push({ label, state });
   }
 
@@ -239,42 +252,40 @@ export class Run {
       this.#failed.delete(target.n);
       const known = this.entries.get(target.n);
       if (known?.attempt === target.attempt) gone.delete(known);
-      else this.entries.set(target.n, entryOf(this, target));
+      else this.entries.set(target.n, entryOf(this, target, target));
     }
     this.#makeReady();
-    const sent = [...this.entries.values()].filter(({ way }) => way !== null);
+    return { gone: [...gone], sent: this.loaded() };
+  }
+
+  /**
+   * Takes some of the hosts as the ledger has them, ended or not, of a run that has none of them yet. Those that may begin are ready: to make
+   * all of them so at once would take long.
+   */
+  take(some: Iterable<OpenTarget>): void {
+    // The hosts of a broadcast are its caller's.
+    const textsOf = this.policy.waits ? this.shared.hosts.sameTexts() : (host: PlannedHost) => host;
+    for (const target of some) {
+      const { n, state } = target;
+      this.counts[state] = (this.counts[state] ?? 0) + 1;
+      if (isOneOf(FAILURES, state)) this.#failed.add(n);
+      if (!isOneOf(OPEN_STATES, state)) continue;
+      const entry = entryOf(this, target, textsOf(target));
+      this.entries.set(n, entry);
+      this.#addIfReady(entry);
+    }
+  }
+
+  /** All hosts are there. @returns those that may run a job. */
+  loaded(): Entry[] {
+    const sent: Entry[] = [];
+    for (const entry of this.entries.values()) if (entry.way !== null) sent.push(entry);
     for (const entry of sent) this.#noteWork(entry);
-    return { gone: [...gone], sent };
+    return sent;
   }
 }
 
-/** Field by field: a copy of a row would take twice the memory. */
-const entryOf = (
-  run: Run,
-  { n, label, identity, wave, attempt, state, way, records, sent_at }: OpenTarget,
-): Entry => ({
-  run,
-  n,
-  label,
-  identity,
-  wave,
-  attempt,
-  state: sameState(state),
-  phase: "resting",
-  way,
-  records,
-  since: performance.now() - (sent_at === null ? Number.POSITIVE_INFINITY : ageOf(sent_at)),
-  due: 0,
-  tries: 0,
-  why: undefined,
-  cancel: undefined,
-});
-
-/** How old a time of the ledger is, in milliseconds; 0 for one to come: the clock was set back since. */
-const ageOf = (time: number) => Math.max(0, Date.now() - time);
-
-/** The one text for that state: each row has its own. */
-const sameState = (state: TargetState): TargetState => OPEN_STATES.find((one) => one === state) ?? state;
+const isOneOf = (states: readonly TargetState[], state: TargetState): boolean => states.includes(state);
 
 /** The job of a host. */
 export const jobOf = ({ run: { plan, contents }, n, attempt }: Entry): Job => ({

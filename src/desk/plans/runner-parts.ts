@@ -13,6 +13,7 @@ import { createHostSlots, type HostSlots } from "./host-slots";
 import { createHosts, type Hosts } from "./hosts";
 import type { Ledger } from "./ledger/ledger";
 import type { Plan } from "./ledger/rows";
+import type { PlannedHost } from "./plan";
 import type { Entry, Run } from "./run";
 import { createWriter, type Writer } from "./writer";
 
@@ -36,6 +37,8 @@ export interface RunnerUses {
   isExpected?(label: string): boolean;
   /** The server over which the host is reached (`lib/per-server.ts`); undefined where the address book has no such host. */
   serverAt?(label: string): string | undefined;
+  /** As of {@link Hosts}. */
+  sameTexts?(): (host: PlannedHost) => PlannedHost;
   endings(): Promise<HowEnded>;
   /** Takes note that every host of a plan has ended, and the ledger has that. */
   ended?(plan: Plan): void;

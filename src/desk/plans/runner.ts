@@ -8,13 +8,14 @@
  * they answer.
  */
 import { join } from "node:path";
-import { conflict } from "../../lib/errors";
+import { conflict, unavailable } from "../../lib/errors";
 import { type Release, tryLock } from "../../lib/lock";
+import { nextTurn } from "../../lib/turn";
 import { Broadcast, type BroadcastCaller } from "./broadcast";
-import { cancelAt, decide } from "./decision";
+import { cancelAt, decide, readInSlices } from "./decision";
+import { PIECE_HOSTS } from "./ledger/creation";
 import type { Plan } from "./ledger/rows";
 import { look } from "./look";
-import { FAILURES } from "./plan";
 import { unattended } from "./policy";
 import { Run } from "./run";
 import { createRunnerParts, LOOK_MS, type RunnerParts, type RunnerUses } from "./runner-parts";
@@ -81,12 +82,31 @@ export function createRunner(uses: RunnerUses): Runner {
     }
   };
   const add = (run: Run): void => {
-    decide(run, () => run.plan);
+    if (run.plan.hosts <= PIECE_HOSTS) decide(run, () => run.plan);
+    else {
+      run.loading = read(run);
+      run.loading.catch((error) => {
+        if (!stopping.signal.aborted) shared.complain(undefined, error);
+      });
+    }
     runs.set(run.plan.seq, run);
-    // Jobs that may run already come before all others.
-    for (const entry of run.entries.values()) if (entry.way !== null) queues.take(entry.label, entry);
+    if (!run.loading) queueSent(run);
     if (runs.size === 1) timer = setInterval(look, LOOK_MS, shared);
     setImmediate(look, shared);
+  };
+  /** Reads the hosts of a large plan, in slices: as with a small one, this process does not run it where that fails. */
+  const read = async (run: Run): Promise<void> => {
+    try {
+      // Not before it is among those that this process runs.
+      await nextTurn();
+      if (!(await readInSlices(run))) throw unavailable("svc runs this plan no longer");
+      run.loading = undefined;
+      queueSent(run);
+      setImmediate(look, shared);
+    } catch (error) {
+      if (runs.get(run.plan.seq) === run) run.release();
+      throw error;
+    }
   };
 
   const runner: Runner = {
@@ -96,7 +116,7 @@ export function createRunner(uses: RunnerUses): Runner {
       if (stopping.signal.aborted) return false;
       return !!open(ledger.plan(seq).id, (released) => {
         const plan = runnable(shared, seq);
-        const failed = ledger.targets(seq, FAILURES).map(({ n }) => n);
+        const failed = plan && plan.hosts <= PIECE_HOSTS ? ledger.failed(seq) : [];
         return plan && new Run(shared, policy, plan, ledger.content(seq), failed, released);
       });
     },
@@ -145,6 +165,11 @@ export function createRunner(uses: RunnerUses): Runner {
   return runner;
 }
 
+/** Jobs that may run already come before all others. */
+function queueSent({ entries, shared }: Run): void {
+  for (const entry of entries.values()) if (entry.way !== null) shared.queues.take(entry.label, entry);
+}
+
 /** The plan as this process, which has its lock, can go on with it; undefined where it does not run, or somebody has ended it. */
 function runnable({ uses: { ledger } }: RunnerParts, seq: number): Plan | undefined {
   const plan = ledger.plan(seq);
@@ -158,6 +183,7 @@ function runnable({ uses: { ledger } }: RunnerParts, seq: number): Plan | undefi
 /** Resolves when each host of a broadcast has its result. */
 async function attended(run: Run, broadcast: Broadcast, signal: AbortSignal): Promise<void> {
   const { runs, pump } = run.shared;
+  if (run.loading) await run.loading;
   const leaveHosts = () => {
     for (const entry of run.entries.values()) if (entry.way === "job") void cancelAt(entry);
     pump();

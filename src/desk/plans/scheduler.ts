@@ -21,11 +21,20 @@ export function begin(shared: RunnerParts): void {
   for (const run of order) guarded(run, () => settle(run));
 }
 
-/** The order in which plans get slots: first those whose caller waits, then those in which no host began for longest. */
-export const inOrder = ({ runs }: RunnerParts): Run[] =>
-  [...runs.values()].sort(
-    (a, b) => Number(b.policy.isUrgent) - Number(a.policy.isUrgent) || a.began - b.began,
-  );
+/**
+ * The order in which plans get slots: first those whose caller waits, then those in which no host began for longest. Not those whose
+ * hosts are still being read, nor plans that came after such a one: which hosts have jobs before theirs is not known yet.
+ */
+export function inOrder({ runs }: RunnerParts): Run[] {
+  const able: Run[] = [];
+  let isHeld = false;
+  for (const run of runs.values()) {
+    const { waits } = run.policy;
+    if (run.loading) isHeld ||= waits;
+    else if (!isHeld || !waits) able.push(run);
+  }
+  return able.sort((a, b) => Number(b.policy.isUrgent) - Number(a.policy.isUrgent) || a.began - b.began);
+}
 
 /** What `work` returns; undefined where the plan cannot go on for now, which is logged. */
 export function guarded<T>(run: Run, work: () => T): T | undefined {

@@ -464,7 +464,7 @@ describe("a broadcast", () => {
     const plans = await made.here.service.plans();
     const hosts = ["a", "b"].map((label) => ({ label, identity: label }));
     const spec = { ...specOf(2), kind: "broadcast" } as const;
-    const { seq } = plans.create("", "digest", spec, hosts, null);
+    const { seq } = await plans.create("", "digest", spec, hosts, null);
     plans.ledger.apply(seq, null, Date.now());
     plans.ledger.commit([{ plan: seq, n: 0, attempt: 0, step: "send", way: "execute" }], Date.now());
     plans.runner.takeOver();

@@ -8,8 +8,9 @@
  */
 import { conflict } from "../../../lib/errors";
 import { openDatabase } from "../../../lib/sqlite";
-import { type PlannedHost, STEPS, type StepName } from "../plan";
+import { STEPS, type StepName } from "../plan";
 import { type Counts, createCounts } from "./counts";
+import { type Creation, createCreation, PIECE_HOSTS } from "./creation";
 import { createDecisions, type Decisions } from "./decisions";
 import { createLedgerQueries, type LedgerQueries } from "./queries";
 import type { Plan, PlanChange, Step, Target } from "./rows";
@@ -17,15 +18,9 @@ import { stepSql } from "./steps";
 import { inserter, prepare } from "./tables";
 
 /** The ledger of plans. */
-export interface Ledger extends LedgerQueries, Decisions {
+export interface Ledger extends LedgerQueries, Decisions, Creation {
   /** How many hosts of the plan with that `seq` are in each state; states without hosts are left out. */
   counts(seq: number): Counts;
-  /** Stores a plan with its hosts, all or nothing. */
-  create(
-    plan: Pick<Plan, "id" | "digest" | "content_digest" | "spec" | "maker"> & { readonly content: string },
-    hosts: readonly PlannedHost[],
-    now: number,
-  ): Plan;
   /** Stores the plan of another ledger as it is there. @throws `conflict` where it is here already. */
   adopt(plan: Plan, content: string, targets: readonly Target[]): Plan;
   /**
@@ -43,8 +38,13 @@ export interface Ledger extends LedgerQueries, Decisions {
   update(seq: number, revision: number, changes: PlanChange): boolean;
   /** The host of that identity has another label from now on, in plans that are over, too. */
   rename(identity: string, from: string, to: string): void;
-  /** Forgets plans. @returns those that it has forgotten: one that has begun and is not over is kept. */
-  remove(plans: readonly Plan[]): Plan[];
+  /**
+   * Forgets plans.
+   *
+   * @param how what becomes of the hosts of a large one: `in slices` leaves them to {@link Creation.removeUnfinished}.
+   * @returns those that it has forgotten: one that has begun and is not over is kept.
+   */
+  remove(plans: readonly Plan[], how?: "in slices" | "now"): Plan[];
   close(): void;
 }
 
@@ -55,6 +55,7 @@ const BUSY_MS = 5_000;
 export function openLedger(path: string): Ledger {
   const db = openDatabase(path, { synchronous: "FULL", busyMs: BUSY_MS, prepare });
   const transaction = <T>(work: () => T): T => db.transaction(work).immediate();
+  let isOpen = true;
   const counts = createCounts(db);
   const steps = new Map(
     (Object.keys(STEPS) as StepName[]).map((name) => [
@@ -73,20 +74,8 @@ export function openLedger(path: string): Ledger {
   return {
     ...reading,
     ...createDecisions({ db, reading, transaction, update, changed: counts.changed }),
+    ...createCreation({ db, transaction, planOf: reading.plan, isOpen: () => isOpen }),
     counts: counts.of,
-    create: (plan, hosts, now) =>
-      transaction(() => {
-        const { id, digest, content, content_digest, maker } = plan;
-        const made = { spec: JSON.stringify(plan.spec), hosts: hosts.length, state: "new", created: now };
-        const seq = inserter(db, "plan")({ id, digest, content, content_digest, maker, ...made });
-        const insert = inserter(db, "target");
-        let wave = 0;
-        for (const [n, { label, identity }] of hosts.entries()) {
-          while (n >= (plan.spec.waves[wave] ?? hosts.length)) wave++;
-          insert({ plan: seq, n, label, identity, wave, state: "planned" });
-        }
-        return reading.plan(seq);
-      }),
     adopt: ({ seq: _, ...given }, content, targets) =>
       transaction(() => {
         const plan = { ...given, adopted: Math.max(given.adopted + 1, Date.now()) };
@@ -117,20 +106,25 @@ export function openLedger(path: string): Ledger {
         );
         db.run("UPDATE target SET label = ?3 WHERE label = ?2 AND identity = ?1", [identity, from, to]);
       }),
-    remove: (plans) =>
+    remove: (plans, how = "in slices") =>
       transaction(() =>
-        plans.filter(({ seq }) => {
+        plans.filter(({ seq, id, hosts }) => {
           const { changes } = db.run(
             "DELETE FROM plan WHERE seq = ?1 AND (state = 'new' OR ended IS NOT NULL)",
             [seq],
           );
           if (changes === 0) return false;
-          db.run("DELETE FROM target WHERE plan = ?1", [seq]);
+          if (hosts > PIECE_HOSTS && how === "in slices")
+            db.run("INSERT INTO unfinished (seq, id) VALUES (?1, ?2)", [seq, id]);
+          else db.run("DELETE FROM target WHERE plan = ?1", [seq]);
           db.run("DELETE FROM planned WHERE plan = ?1", [seq]);
           counts.changed(seq);
           return true;
         }),
       ),
-    close: () => db.close(),
+    close() {
+      isOpen = false;
+      db.close();
+    },
   };
 }

@@ -6,7 +6,7 @@ import type { Origin } from "../../../core/rights";
 import { badInput, notFound } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import type { EndedTarget } from "../../../wire/receipt/plan-record";
-import { OPEN_STATES, type TargetState } from "../plan";
+import { FAILURES, OPEN_STATES, type TargetState } from "../plan";
 import type { Counts } from "./counts";
 import type { OpenTarget, Plan, Target } from "./rows";
 import { COLUMNS, listed, planOf, type Row } from "./tables";
@@ -37,9 +37,16 @@ export interface LedgerQueries {
   plannedLabels(seq: number): Map<number, string>;
   /** Those that have not ended, in their order, one after the other; nothing is written meanwhile. */
   open(seq: number): Iterable<OpenTarget>;
+  /** The same, ended or not, of those from the place `from` on and before `end`. */
+  between(seq: number, from: number, end: number): Iterable<OpenTarget>;
+  /** The places of the hosts that count as failed. */
+  failed(seq: number): number[];
   /** What became of the plan at all of its hosts, in their order, one after the other; nothing is written meanwhile. */
   ends(seq: number): Iterable<EndedTarget>;
 }
+
+/** The columns of an {@link OpenTarget}. */
+const OPEN_COLUMNS = "n, label, identity, wave, state, attempt, way, records, sent_at";
 
 /** @param db has the tables. */
 export function createLedgerQueries(db: Database): LedgerQueries {
@@ -115,10 +122,22 @@ export function createLedgerQueries(db: Database): LedgerQueries {
     open: (seq: number): Iterable<OpenTarget> =>
       db
         .query<OpenTarget, [number]>(
-          `SELECT n, label, identity, wave, state, attempt, way, records, sent_at FROM target
-           WHERE plan = ?1 AND state IN (${listed(OPEN_STATES)}) ORDER BY n`,
+          `SELECT ${OPEN_COLUMNS} FROM target WHERE plan = ?1 AND state IN (${listed(OPEN_STATES)}) ORDER BY n`,
         )
         .iterate(seq),
+    between: (seq: number, from: number, end: number): Iterable<OpenTarget> =>
+      db
+        .query<OpenTarget, [number, number, number]>(
+          `SELECT ${OPEN_COLUMNS} FROM target WHERE plan = ?1 AND n >= ?2 AND n < ?3 ORDER BY n`,
+        )
+        .iterate(seq, from, end),
+    failed: (seq: number): number[] =>
+      db
+        .query<{ n: number }, [number]>(
+          `SELECT n FROM target WHERE plan = ?1 AND state IN (${listed(FAILURES)})`,
+        )
+        .all(seq)
+        .map(({ n }) => n),
     ends: (seq: number): Iterable<EndedTarget> =>
       db
         .query<EndedTarget, [number]>("SELECT identity, state, run_id FROM target WHERE plan = ?1 ORDER BY n")

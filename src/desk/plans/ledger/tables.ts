@@ -1,5 +1,6 @@
 /**
- * The tables of the ledger: `plan` has a row for each plan, and `target` one for each of its hosts; `planned` has the former labels of hosts.
+ * The tables of the ledger: `plan` has a row for each plan, and `target` one for each of its hosts; `planned` has the former labels of hosts,
+ * and `unfinished` the numbers of plans that are not there, of which hosts may be.
  */
 import type { Database, Statement } from "bun:sqlite";
 import type { Spec } from "../plan";
@@ -48,4 +49,7 @@ export function prepare(db: Database): void {
   // What hosts that have another label now were called when their plan was made: its digest has that.
   db.run(`CREATE TABLE IF NOT EXISTS planned (
     plan INTEGER NOT NULL, n INTEGER NOT NULL, label TEXT NOT NULL, PRIMARY KEY (plan, n)) WITHOUT ROWID`);
+  db.run(
+    "CREATE TABLE IF NOT EXISTS unfinished (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, removed INTEGER NOT NULL DEFAULT 0)",
+  );
 }

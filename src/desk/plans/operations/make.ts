@@ -150,7 +150,8 @@ export const newPlan = operation({
     const files = travelling ? `files=${travelling.files.size} ` : "";
     await caller.announce(`plan.new on=${JSON.stringify(on)} hosts=${total} ${files}${described}`);
     const planned = hosts.map((host) => ({ label: host.label, identity: identityOf(host) }));
-    const { id, digest } = (await service.plans()).create(content, content_digest, spec, planned, grant.name);
+    const plans = await service.plans();
+    const { id, digest } = await plans.create(content, content_digest, spec, planned, grant.name);
     const labels = planned.map(({ label }) => label);
     return { id, digest, hosts: labels, waves: [...spec.waves], commands: [...spec.commands], refusing };
   },

@@ -55,10 +55,11 @@ async function permitted(service: RunUses, id: string, { grant }: Caller) {
 }
 
 /** @throws `forbidden` for a plan with a host that is not in the address book of the caller: it was allowed more when it made the plan. */
-async function requireHosts(service: RunUses, { ledger }: Plans, { seq }: Plan): Promise<void> {
+async function requireHosts(service: RunUses, { ledger }: Plans, { seq, hosts }: Plan): Promise<void> {
   const known = new Set((await service.addressBook()).hosts().map(identityOf));
-  const other = ledger.targets(seq).find(({ identity }) => !known.has(identity));
-  if (other) throw forbidden(`the plan is for ${printable(other.label, 130)} too, on which you may not act`);
+  for (const { label, identity } of ledger.between(seq, 0, hosts))
+    if (!known.has(identity))
+      throw forbidden(`the plan is for ${printable(label, 130)} too, on which you may not act`);
 }
 
 /** Whoever has a plan run may do all that it may. @throws `forbidden`: its token allowed more when it made the plan. */

@@ -69,7 +69,7 @@ export interface FleetStates {
   plan<P extends { readonly id: string }>(
     name: string,
     sent: Omit<SentToHosts, "plan">,
-    plans: { create(): P; remove(made: P): void },
+    plans: { create(): Promise<P>; remove(made: P): void },
   ): Promise<P>;
   /** Notes which plans were applied meanwhile. @returns whether any was. */
   settle(): Promise<boolean>;
@@ -94,16 +94,16 @@ export function createFleetStates(
     async plan<P extends { readonly id: string }>(
       name: string,
       sent: Omit<SentToHosts, "plan">,
-      { create, remove }: { create(): P; remove(made: P): void },
+      { create, remove }: { create(): Promise<P>; remove(made: P): void },
     ) {
       const known = await fates();
       const made: P[] = [];
       try {
-        return await store.change((all) => {
+        return await store.change(async (all) => {
           settleIn(all, known);
           const found = all.entries.find((one) => one.name === name) ?? { name, planned: [], applied: [] };
           requireRoom(all, found, sent.on);
-          const plan = create();
+          const plan = await create();
           made.push(plan);
           all.replace({ ...found, planned: [...found.planned, { ...sent, plan: plan.id }] });
           return plan;

@@ -110,7 +110,7 @@ const planUpgrade = operation({
       ...{ stop_on_error: true, timeout_s: BEGIN_S, scope: null },
     });
     const spec = specOf(limits, [INSTALL], hosts.length, BEGIN_S);
-    const { id, digest } = plans.create(content, contentDigest, spec, hosts, grant.name);
+    const { id, digest } = await plans.create(content, contentDigest, spec, hosts, grant.name);
     const contents = openContents(plans);
     (await service.releases()).removeOthers((sha256) => contents.some((one) => one.includes(sha256)));
     return { id, digest };

@@ -32,7 +32,7 @@ function testStates() {
     /** Makes a plan of that id. */
     plan(id: string, on: string, sha256 = OLD, name = "lab", made = () => {}) {
       const sent = { sha256, on, at: "2026-11-29T00:00:00.000Z", by: null };
-      const create = () => {
+      const create = async () => {
         fates.set(id, "new");
         made();
         return { id };

@@ -1,0 +1,109 @@
+/**
+ * How the plans of a desk are made and forgotten.
+ *
+ * The promise: whoever dies in the middle of a plan with many hosts leaves no half of it: its lock says that it is being written, and
+ * without that the rest is removed.
+ */
+import { rmSync } from "node:fs";
+import { oldestKept } from "../../lib/age";
+import { tryLock } from "../../lib/lock";
+import { digestInSlices } from "../../wire/job/plan-digest";
+import { aboutPlan, planCreated, planRemoved } from "./events";
+import { kindOfContents } from "./host-contents";
+import { PIECE_HOSTS } from "./ledger/creation";
+import type { Ledger } from "./ledger/ledger";
+import type { Plan } from "./ledger/rows";
+import type { PlannedHost, Spec } from "./plan";
+import type { PlansUses } from "./plans";
+import { plansToForget } from "./retention";
+
+/** Makes and forgets plans. */
+export interface PlanMaking {
+  /**
+   * Stores a plan, in slices where it has many hosts; the oldest are forgotten where there are too many.
+   *
+   * @throws `busy` where all of them run.
+   */
+  create(
+    content: string,
+    content_digest: string,
+    spec: Spec,
+    planned: readonly PlannedHost[],
+    maker: string | null,
+  ): Promise<Plan>;
+  /** Removes what is left of plans that a process did not complete, or that were forgotten. */
+  removeUnfinished(): Promise<void>;
+}
+
+interface MakingUses extends Pick<PlansUses, "publish" | "requireInOffice" | "goesOn"> {
+  readonly ledger: Ledger;
+  /** Where the lock of a plan is, and whether a process has it. */
+  lockOf(id: string): string;
+  isLocked(id: string): boolean;
+}
+
+/** @returns also what forgets plans, which returns how many it has forgotten. */
+export function createMaking({
+  ledger,
+  publish,
+  lockOf,
+  isLocked,
+  goesOn,
+  requireInOffice = () => {},
+}: MakingUses): PlanMaking & { forget(those: readonly Plan[]): number } {
+  const removeLock = (id: string) => rmSync(lockOf(id), { force: true });
+  let removing: Promise<void> | undefined;
+  const removeAll = async () => {
+    for (const id of await ledger.removeUnfinished(isLocked)) removeLock(id);
+  };
+  const removeUnfinished = () => {
+    removing ??= removeAll().finally(() => {
+      removing = undefined;
+    });
+    return removing;
+  };
+  const forget = (those: readonly Plan[]): number => {
+    // Who ends with its answer keeps nobody waiting, and there may be no server after it.
+    const how = goesOn() ? "in slices" : "now";
+    const forgotten = ledger.remove(those, how);
+    for (const plan of forgotten) {
+      removeLock(plan.id);
+      publish(planRemoved, aboutPlan(plan));
+    }
+    // The server of this desk removes what cannot be removed now.
+    if (how !== "now" && forgotten.some(({ hosts }) => hosts > PIECE_HOSTS))
+      removeUnfinished().catch(() => {});
+    return forgotten.length;
+  };
+  return {
+    forget,
+    removeUnfinished,
+    async create(content, content_digest, given, planned, maker) {
+      requireInOffice();
+      const now = Date.now();
+      const spec = given.kind === "plan" ? { ...given, contents: kindOfContents(content) } : given;
+      const isLarge = planned.length > PIECE_HOSTS;
+      const inTheWay = () => plansToForget(ledger.plans(), spec, planned.length, oldestKept);
+      // Where there is no room now, nothing is written that would be removed again.
+      if (isLarge) inTheWay();
+      const digest = await digestInSlices(content_digest, spec, planned);
+      const id = crypto.randomUUID();
+      const made = { id, digest, content, content_digest, spec, maker };
+      const makeRoom = () => {
+        requireInOffice();
+        forget(inTheWay());
+      };
+      const unlock = isLarge ? tryLock(lockOf(id)) : undefined;
+      let plan: Plan | undefined;
+      try {
+        plan = await ledger.createInSlices(made, planned, now, makeRoom);
+      } finally {
+        unlock?.();
+        if (unlock && !plan) removeLock(id);
+      }
+      const about = { digest, hosts: plan.hosts, waves: spec.waves.length, token: maker };
+      publish(planCreated, { ...aboutPlan(plan), ...about });
+      return plan;
+    },
+  };
+}

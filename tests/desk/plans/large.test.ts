@@ -1,0 +1,254 @@
+/** A plan with many hosts is read in slices by who runs it, and then runs as any other. */
+import { describe, expect, test } from "bun:test";
+import { hostsIn } from "../../../src/desk/plans/book-hosts";
+import type { Ledger } from "../../../src/desk/plans/ledger/ledger";
+import { silentLog } from "../../../src/lib/log";
+import { nextTurn, until } from "../../support";
+import { newPlan, plannedHosts, testFleet, testLedger, testRunner } from "./support";
+
+const MANY = 3_000;
+
+/** An applied plan that nobody runs yet. @param sent the places of hosts that have its job. */
+function applied(ledger: Ledger, count: number, sent: readonly number[] = [], now = Date.now()) {
+  const hosts = plannedHosts(count);
+  const { seq } = ledger.create(newPlan(hosts), hosts, now);
+  ledger.apply(seq, null, now);
+  ledger.commit(
+    sent.map((n) => ({ plan: seq, n, attempt: 0, step: "send", way: "job" }) as const),
+    now,
+  );
+  return seq;
+}
+
+describe("a plan with many hosts", () => {
+  test("ends at each of them, also where it was begun before", async () => {
+    using made = testLedger();
+    const fleet = testFleet((label) => (label === "h7" ? "failed" : "ok"));
+    const seq = applied(made.ledger, MANY, [0, 1, 2]);
+    made.ledger.commit(
+      [0, 1].map((n) => ({ plan: seq, n, attempt: 0, step: n === 0 ? "ok" : "failed" }) as const),
+      1,
+    );
+    using running = testRunner(made, fleet);
+    expect(running.runner.run(seq)).toBe(true);
+    expect(running.runner.has(seq)).toBe(true);
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: MANY - 2, failed: 2 });
+    // Each job once, and none of those that had ended.
+    expect([...fleet.ran.values()].filter(({ times }) => times !== 1)).toEqual([]);
+    expect(fleet.ran.size).toBe(MANY - 2);
+    const end = running.published.find(({ name }) => name === "plan.ended");
+    expect(end?.data).toMatchObject({ state: "done", counts: { ok: MANY - 2, failed: 2 } });
+  });
+
+  test("counts the failures of before", async () => {
+    using made = testLedger();
+    const hosts = plannedHosts(MANY);
+    const { seq } = made.ledger.create(newPlan(hosts, { max_failures: 1 }), hosts, 0);
+    made.ledger.apply(seq, null, Date.now());
+    made.ledger.commit(
+      [0, 1].map((n) => ({ plan: seq, n, attempt: 0, step: "unreachable" }) as const),
+      1,
+    );
+    const fleet = testFleet();
+    using running = testRunner(made, fleet);
+    running.runner.run(seq);
+    await until("it is paused", () => made.ledger.plan(seq).state === "paused");
+    expect(made.ledger.plan(seq).reason).toBe("2 failed, more than 1");
+    expect(fleet.begun).toEqual([]);
+  });
+
+  test("takes several turns to be read", async () => {
+    using made = testLedger();
+    const seq = applied(made.ledger, 30_000);
+    let pieces = 0;
+    const turns = new Set<number>();
+    let turn = 0;
+    const timer = setInterval(() => turn++, 0);
+    const between: Ledger["between"] = (...which) => {
+      pieces++;
+      turns.add(turn);
+      return made.ledger.between(...which);
+    };
+    using running = testRunner({ ...made, ledger: { ...made.ledger, between } }, testFleet());
+    running.runner.run(seq);
+    await until("all are read", () => pieces === 30);
+    clearInterval(timer);
+    expect(turns.size).toBeGreaterThan(1);
+  });
+
+  test("begins nowhere where it is cancelled while it is read", async () => {
+    using made = testLedger();
+    const fleet = testFleet();
+    const seq = applied(made.ledger, MANY);
+    using running = testRunner(made, fleet);
+    running.runner.run(seq);
+    made.ledger.cancel(seq, "by anna", Date.now());
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ cancelled: MANY });
+    expect(fleet.begun).toEqual([]);
+  });
+
+  test("begins nowhere where it is paused in the middle of that, and goes on when it is resumed", async () => {
+    using made = testLedger();
+    const fleet = testFleet();
+    const seq = applied(made.ledger, MANY);
+    const between: Ledger["between"] = (plan, from, end) => {
+      if (from === 1_000) made.ledger.pause(seq, "by anna");
+      return made.ledger.between(plan, from, end);
+    };
+    using running = testRunner({ ...made, ledger: { ...made.ledger, between } }, fleet);
+    running.runner.run(seq);
+    await until("it is paused", () => made.ledger.plan(seq).state === "paused");
+    for (let turn = 0; turn < 50; turn++) await nextTurn();
+    expect(fleet.begun).toEqual([]);
+    made.ledger.resume(seq);
+    await running.runner.wake();
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: MANY });
+  });
+
+  test("begins nowhere where it was paused meanwhile, also where another plan goes on before anybody looks", async () => {
+    using made = testLedger();
+    const fleet = testFleet((label) => (label === "slow" ? "slow" : "ok"));
+    const host = [{ label: "slow", identity: "id-slow" }];
+    const small = made.ledger.create(newPlan(host), host, Date.now());
+    made.ledger.apply(small.seq, null, Date.now());
+    const large = applied(made.ledger, MANY);
+    let pieces = 0;
+    const between: Ledger["between"] = (plan, from, end) => {
+      if (++pieces === 2) made.ledger.pause(large, "by anna");
+      return made.ledger.between(plan, from, end);
+    };
+    // Whoever looks waits for that first.
+    const endings = () => (pieces > 0 ? new Promise<never>(() => {}) : Promise.resolve(() => null));
+    using running = testRunner({ ...made, ledger: { ...made.ledger, between } }, { ...fleet, endings });
+    running.runner.run(small.seq);
+    await until("it is at work", () => fleet.slow.has("slow"));
+    running.runner.run(large);
+    await until("all are read", () => pieces === MANY / 1_000);
+    await nextTurn();
+    fleet.slow.get("slow")?.();
+    await running.runner.over(small.seq);
+    for (let turn = 0; turn < 50; turn++) await nextTurn();
+    expect(fleet.begun).toEqual(["slow"]);
+  });
+
+  test("keeps its place before those that came later, whose hosts may have its jobs", async () => {
+    using made = testLedger();
+    const order: string[] = [];
+    const fleet = testFleet();
+    const now = Date.now();
+    const large = applied(made.ledger, MANY, [MANY - 1], now - 2);
+    const hosts = plannedHosts(MANY).slice(-1);
+    const small = made.ledger.create(newPlan(hosts), hosts, now);
+    made.ledger.apply(small.seq, null, now);
+    const ids = new Map([large, small.seq].map((seq) => [made.ledger.plan(seq).id, seq]));
+    const deliver: typeof fleet.deliver = async (target, job, options) => {
+      const done = await fleet.deliver(target, job, options);
+      if (target.label === `h${MANY - 1}`) order.push(ids.get(job.plan) === large ? "large" : "small");
+      return done;
+    };
+    using running = testRunner(made, { deliver });
+    running.runner.takeOver();
+    await Promise.all([large, small.seq].map((seq) => running.runner.over(seq)));
+    expect(order).toEqual(["large", "small"]);
+  });
+
+  test("goes on at hosts that are renamed while it is read", async () => {
+    using made = testLedger();
+    const fleet = testFleet();
+    const seq = applied(made.ledger, MANY);
+    let isRenamed = false;
+    const between: Ledger["between"] = (plan, from, end) => {
+      if (from === 1_000 && !isRenamed) {
+        isRenamed = true;
+        for (const [n, name] of [
+          [1, "bonn"],
+          [MANY - 1, "berlin"],
+        ] as const) {
+          made.ledger.rename(`id-h${n}`, `h${n}`, name);
+          running.runner.rename(`id-h${n}`, `h${n}`, name);
+        }
+      }
+      return made.ledger.between(plan, from, end);
+    };
+    const hostOf = (label: string, identity: string) => ({
+      label,
+      server: { url: "http://127.0.0.1:1", token: undefined, trust: { kind: "any" } as const },
+      host_id: null,
+      identity,
+    });
+    using running = testRunner({ ...made, ledger: { ...made.ledger, between } }, { ...fleet, hostOf });
+    running.runner.run(seq);
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: MANY });
+    expect(fleet.begun).toContain("bonn");
+    expect(fleet.begun).toContain("berlin");
+    expect(fleet.begun).not.toContain("h1");
+    expect(fleet.begun).not.toContain(`h${MANY - 1}`);
+  });
+
+  test("is left to another process where this one stops while it reads", async () => {
+    using made = testLedger();
+    const warnings: string[] = [];
+    const log = { ...silentLog, warn: (text: string) => void warnings.push(text) };
+    const seq = applied(made.ledger, MANY);
+    using first = testRunner(made, { ...testFleet(), log });
+    first.runner.run(seq);
+    first.runner.stop();
+    using second = testRunner(made, testFleet());
+    expect(second.runner.run(seq)).toBe(true);
+    await second.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: MANY });
+    expect(warnings).toEqual([]);
+  });
+
+  test("is run by nobody where it cannot be read, which is said once, and is tried again", async () => {
+    using made = testLedger();
+    const warnings: string[] = [];
+    const log = { ...silentLog, warn: (text: string) => void warnings.push(text) };
+    const seq = applied(made.ledger, MANY);
+    let isBroken = true;
+    const between: Ledger["between"] = (...which) => {
+      if (isBroken && which[1] > 0) throw new Error("plans.db is busy");
+      return made.ledger.between(...which);
+    };
+    using running = testRunner({ ...made, ledger: { ...made.ledger, between } }, { ...testFleet(), log });
+    for (let times = 0; times < 2; times++) {
+      running.runner.takeOver();
+      expect(running.runner.has(seq)).toBe(true);
+      await running.runner.over(seq);
+      expect(running.runner.has(seq)).toBe(false);
+      await nextTurn();
+    }
+    expect(warnings).toEqual(["plans cannot go on for now: plans.db is busy"]);
+    isBroken = false;
+    running.runner.takeOver();
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: MANY });
+  });
+});
+
+test("a host has the texts of the address book only where it is the same host", () => {
+  const hosts = [
+    { label: "a", base_url: "https://192.0.2.1", tags: [], token: undefined },
+    { label: "b", base_url: "https://192.0.2.2", tags: [], token: undefined },
+  ];
+  const { sameTexts } = hostsIn({
+    book: {
+      hosts: () => hosts,
+      reach: ({ base_url }) => ({ url: base_url, token: undefined, trust: { kind: "any" } }),
+    },
+    recordsAt: () => undefined,
+    isExpected: () => false,
+    isGone: () => false,
+  });
+  const textsOf = sameTexts();
+  for (const planned of [
+    { label: "a", identity: "https://192.0.2.1" },
+    { label: "b", identity: "https://192.0.2.1" },
+    { label: "c", identity: "https://192.0.2.1" },
+  ])
+    expect(textsOf(planned)).toEqual(planned);
+});

@@ -1,0 +1,110 @@
+/** Plans with many hosts are made and forgotten in slices, by processes that know of each other by locks alone. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type Ledger, openLedger } from "../../../src/desk/plans/ledger/ledger";
+import { createMaking } from "../../../src/desk/plans/making";
+import { isLocked } from "../../../src/lib/lock";
+import { nextTurn } from "../../support";
+import { plannedHosts, specOf, testLedger } from "./support";
+
+const MANY = 20_000;
+
+/** What a process has: its own ledger on the same file. */
+function makingOn(path: string, ledger: Ledger, { goesOn = true } = {}) {
+  const lockOf = (id: string) => join(dirname(path), "locks", `${id}.lock`);
+  const events: string[] = [];
+  const making = createMaking({
+    ledger,
+    publish: (type) => void events.push(type.name),
+    lockOf,
+    isLocked: (id) => isLocked(lockOf(id)),
+    goesOn: () => goesOn,
+  });
+  const make = (hosts = plannedHosts(MANY)) =>
+    making.create("{}", "digest", { ...specOf(hosts.length), kind: "broadcast" }, hosts, null);
+  return { ...making, make, events, lockOf };
+}
+
+const locksOf = (path: string) => {
+  const folder = join(dirname(path), "locks");
+  return existsSync(folder) ? readdirSync(folder) : [];
+};
+
+describe("a plan with many hosts", () => {
+  test("is not taken for left over while it is written, and its lock is free once it is there", async () => {
+    using made = testLedger();
+    const other = openLedger(made.path);
+    const first = makingOn(made.path, made.ledger);
+    const second = makingOn(made.path, other);
+    const writing = first.make();
+    let isDone = false;
+    void writing.then(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      await second.removeUnfinished();
+      await nextTurn();
+    }
+    const { seq, id } = await writing;
+    expect(other.counts(seq)).toEqual({ planned: MANY });
+    expect(isLocked(first.lockOf(id))).toBe(false);
+    expect(first.events).toEqual(["plan.created"]);
+    other.close();
+  });
+
+  test("is made beside another one at the same time", async () => {
+    using made = testLedger();
+    const { make } = makingOn(made.path, made.ledger);
+    const plans = await Promise.all([make(), make(plannedHosts(MANY, "g"))]);
+    for (const [nth, { seq }] of plans.entries()) {
+      expect(made.ledger.counts(seq)).toEqual({ planned: MANY });
+      const labels = new Set(made.ledger.targets(seq).map(({ label }) => label.charAt(0)));
+      expect([...labels]).toEqual([nth === 0 ? "h" : "g"]);
+    }
+  });
+
+  test("is not begun where there is no room for it", async () => {
+    using made = testLedger();
+    let begun = 0;
+    const createInSlices: Ledger["createInSlices"] = (...given) => {
+      begun++;
+      return made.ledger.createInSlices(...given);
+    };
+    const { make } = makingOn(made.path, { ...made.ledger, createInSlices });
+    const [host] = plannedHosts(1);
+    if (!host) throw new Error("no host");
+    await expect(make(new Array(1_000_001).fill(host))).rejects.toThrow("too many broadcasts");
+    expect(begun).toBe(0);
+  });
+
+  test("leaves neither hosts nor a lock where its process stops meanwhile, once another one has looked", async () => {
+    using made = testLedger();
+    const closing = openLedger(made.path);
+    const writing = makingOn(made.path, closing).make();
+    writing.catch(() => {});
+    // It has begun once its lock is there.
+    while (locksOf(made.path).length === 0) await nextTurn();
+    closing.close();
+    await expect(writing).rejects.toThrow("svc has stopped while the plan was written");
+    const next = makingOn(made.path, made.ledger);
+    await next.removeUnfinished();
+    expect(made.ledger.plans()).toEqual([]);
+    expect(made.ledger.targets(1)).toEqual([]);
+    expect(locksOf(made.path)).toEqual([]);
+  });
+
+  for (const goesOn of [true, false])
+    test(`is forgotten ${goesOn ? "soon" : "at once"} by a process that ${goesOn ? "goes on" : "ends with its answer"}`, async () => {
+      using made = testLedger();
+      const { make, forget, removeUnfinished, events } = makingOn(made.path, made.ledger, { goesOn });
+      const plan = await make();
+      expect(forget([plan])).toBe(1);
+      expect(events).toEqual(["plan.created", "plan.removed"]);
+      expect(made.ledger.plans()).toEqual([]);
+      expect(made.ledger.targets(plan.seq).length > 0).toBe(goesOn);
+      await removeUnfinished();
+      expect(made.ledger.targets(plan.seq)).toEqual([]);
+      expect(locksOf(made.path)).toEqual([]);
+    });
+});
