@@ -1,6 +1,6 @@
 /**
  * Writing to the ledger: the steps of some milliseconds are one commit, so that a plan with thousands of hosts waits for the disk
- * some dozens of times.
+ * some dozens of times. Those who wait for them go on some at a time, in the order of the steps.
  */
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
@@ -10,6 +10,9 @@ import type { Step } from "./ledger/rows";
 /** The pause between two commits, and after one that failed, in milliseconds. */
 const COMMIT_MS = 20;
 const AGAIN_MS = 1_000;
+
+/** How many go on in one turn of the event loop: each may sign a job. */
+const AT_ONCE = 128;
 
 interface PendingStep {
   readonly step: Step;
@@ -24,14 +27,34 @@ export interface Writer {
   readonly isClosed: boolean;
 }
 
-/** @param written is called after each commit, once those who wait for a step have gone on. */
+/** A step that is in the ledger, or was refused there. */
+interface TakenStep extends PendingStep {
+  readonly made: boolean;
+}
+
+/** @param written is called after each commit, and whenever some who wait for a step have gone on. */
 export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: () => void): Writer {
   let pending: PendingStep[] = [];
   let timer: Timer | NodeJS.Immediate | undefined;
   let last = Number.NEGATIVE_INFINITY;
   let isFailing = false;
   let isClosed = false;
+  /** Steps of which those who wait for them do not know yet, from the place `next` on. */
+  let taken: TakenStep[] = [];
+  let next = 0;
 
+  const tell = (): void => {
+    for (const end = Math.min(next + AT_ONCE, taken.length); next < end; next++) {
+      const one = taken[next];
+      one?.resolve(one.made);
+    }
+    if (next < taken.length) setImmediate(tell);
+    else {
+      taken = [];
+      next = 0;
+    }
+    setImmediate(written);
+  };
   const flush = (): void => {
     timer = undefined;
     if (pending.length === 0 || isClosed) return;
@@ -52,8 +75,9 @@ export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: 
     }
     isFailing = false;
     last = performance.now();
-    for (const [at, one] of batch.entries()) one.resolve(made[at] ?? false);
-    setImmediate(written);
+    const isTelling = taken.length > 0;
+    for (const [at, one] of batch.entries()) taken.push({ ...one, made: made[at] ?? false });
+    if (!isTelling) tell();
   };
 
   return {

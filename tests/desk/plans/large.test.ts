@@ -77,6 +77,30 @@ describe("a plan with many hosts", () => {
     expect(turns.size).toBeGreaterThan(1);
   });
 
+  test("begins at its hosts in several turns, at however many servers they are", async () => {
+    using made = testLedger();
+    const seq = applied(made.ledger, 20_000);
+    const fleet = testFleet();
+    let begun = 0;
+    const deliver: typeof fleet.deliver = (...given) => {
+      begun++;
+      return fleet.deliver(...given);
+    };
+    using running = testRunner(made, {
+      deliver,
+      serverAt: (label) => `nats:r${Number(label.slice(1)) % 40}`,
+    });
+    running.runner.run(seq);
+    const before: number[] = [];
+    while (before.length < 3) {
+      await nextTurn();
+      if (begun > 0) before.push(begun);
+    }
+    expect(before[0]).toBeLessThan(10_000);
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 20_000 });
+  });
+
   test("begins nowhere where it is cancelled while it is read", async () => {
     using made = testLedger();
     const fleet = testFleet();

@@ -1,0 +1,42 @@
+/** Whoever waits for a step of a plan goes on once it is on disk, and does not hold up everybody else. */
+import { expect, test } from "bun:test";
+import type { Step } from "../../../src/desk/plans/ledger/rows";
+import { createWriter } from "../../../src/desk/plans/writer";
+import { silentLog } from "../../../src/lib/log";
+import { nextTurn } from "../../support";
+
+const MANY = 5_000;
+
+const stepOf = (n: number): Step => ({ plan: 1, n, attempt: 0, step: "run" });
+
+/** A writer whose ledger takes each step with an even number, and what has gone on so far, in that order. */
+function testWriter() {
+  const gone: number[] = [];
+  const committed = new Set<number>();
+  const commit = (steps: readonly Step[]) =>
+    steps.map(({ n }) => {
+      committed.add(n);
+      return n % 2 === 0;
+    });
+  const writer = createWriter({ commit }, silentLog, () => {});
+  const write = async (n: number) => {
+    const made = await writer.write(stepOf(n));
+    expect([made, committed.has(n)]).toEqual([n % 2 === 0, true]);
+    gone.push(n);
+  };
+  return { gone, write };
+}
+
+test("those who wait for a step go on some at a time, in the order of the steps", async () => {
+  const { gone, write } = testWriter();
+  for (let n = 0; n < MANY; n++) void write(n);
+  let most = 0;
+  for (let before = 0; gone.length < 2 * MANY; before = gone.length) {
+    await nextTurn();
+    most = Math.max(most, gone.length - before);
+    // Others come while the first ones still go on.
+    if (before === 0 && gone.length > 0) for (let n = MANY; n < 2 * MANY; n++) void write(n);
+  }
+  expect(gone).toEqual(Array.from({ length: 2 * MANY }, (_, n) => n));
+  expect(most).toBeLessThan(MANY / 4);
+});
