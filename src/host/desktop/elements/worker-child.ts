@@ -20,6 +20,7 @@ import { STATE } from "./said";
 import { scrollTo } from "./scrolling";
 import { type ElementNode, type Place, search } from "./search";
 import { survey } from "./survey";
+import { heldBy, readText } from "./texts";
 import { mended } from "./toolkits";
 import { type Client, type NodeTree, readAt, readTree, withinText } from "./tree";
 import { type XWindow, type XWindows, xWindows } from "./x-windows";
@@ -204,7 +205,7 @@ async function setText({ bus, ask }: Session, ref: Ref, text: string): Promise<v
   const isSecret = (await ask.role(ref)) === PASSWORD;
   const isThere = isSecret
     ? (await bus.get(ref, FACES.text, "CharacterCount").catch(orNone)) === [...text].length
-    : (await textOf(bus, ref)) === text;
+    : (await heldBy(bus, ref, MAX_TEXT)).text === text;
   if (!isThere) throw unavailable(`the program says that it took the text, and does not hold it: ${TYPE_IT}`);
 }
 
@@ -235,11 +236,7 @@ async function read({ bus, ask }: Session, ref: Ref): Promise<Content> {
   return { text: text ?? (number === null ? (await ask.rawName(ref)).slice(0, MAX_TEXT) : null), number };
 }
 
-async function textOf(bus: Bus, ref: Ref): Promise<string | null> {
-  const [text] = await bus.call(ref, FACES.text, "GetText", "ii", [0, -1]).catch(orNone);
-  return typeof text === "string" ? text.slice(0, MAX_TEXT) : null;
-}
-
+const textOf = (bus: Bus, ref: Ref) => readText(bus, ref, MAX_TEXT);
 async function numberOf(bus: Bus, ref: Ref): Promise<number | null> {
   const number = await bus.get(ref, FACES.value, "CurrentValue").catch(orNone);
   return typeof number === "number" && Number.isFinite(number) ? number : null;

@@ -27,6 +27,28 @@ const startTwice = (at: Session, ...command: string[]) =>
   at.start("env", "GDK_SCALE=2", "QT_SCALE_FACTOR=2", ...command);
 
 describe("GTK 4:", () => {
+  testWith(
+    ...session,
+    "/usr/bin/python3",
+    "/usr/lib/x86_64-linux-gnu/libgtk-4.so.1",
+  )("a field of GTK 4 is read and filled in, and one that shows dots is not read", async () => {
+    await using at = await startSession();
+    const { elements } = at;
+    at.start("/usr/bin/python3", join(import.meta.dir, "programs/gtk4-fields.py"));
+    const use = (nth: number) =>
+      waitForUsable(elements, { role: "textbox", window: "Fields", nth }, { timeout: 20, signal });
+    const fields = [await use(1), await use(2), await use(3), await use(4)];
+    const texts = () =>
+      elements.contents(
+        fields.map(({ native_id }) => native_id),
+        100,
+      );
+    expect(await texts()).toEqual([null, "", "ACME", "Grüße, 世界"]);
+    for (const [nth, { native_id }] of fields.entries()) await elements.setText(native_id, `Text ${nth}`);
+    expect(await texts()).toEqual([null, "", "Text 2", "Text 3"]);
+    expect(JSON.stringify(await elements.tree({}, 100))).not.toContain("hunter");
+  });
+
   testWith(...session, "gnome-calculator")(
     "what shows has one name and can be clicked, also in a menu",
     async () => {
