@@ -90,14 +90,23 @@ async function rootProperty(env: NodeJS.ProcessEnv): Promise<string | undefined>
   }).catch(() => undefined);
 }
 
-/** Qt 5 registers only where the root window names the bus: it is written there where nobody has. */
+/** Qt 5 registers only where the root window names the bus: it is written there where nobody has, or where the bus of then has gone. */
 async function keepAddress(env: NodeJS.ProcessEnv, address: string): Promise<void> {
-  if (!env.DISPLAY || (await rootProperty(env))) return;
+  if (!env.DISPLAY) return;
+  const said = await rootProperty(env);
+  const kept = socketIn(said ?? "");
+  if (said && (kept === undefined || kept === socketIn(address) || (await answers(kept)))) return;
   await onRoot(env, async ({ client, need, screen, settled }) => {
     const atom = await need.InternAtom(false, PROPERTY);
     client.ChangeProperty(REPLACE, screen.root, atom, STRING, 8, Buffer.from(address, "latin1"));
     await settled();
   });
+}
+
+async function answers(address: string): Promise<boolean> {
+  const bus = await connected(address).catch(() => undefined);
+  bus?.disconnect();
+  return bus !== undefined;
 }
 
 async function onRoot<T>(
