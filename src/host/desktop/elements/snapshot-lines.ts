@@ -91,7 +91,7 @@ export const withContents = (
   });
 
 /** How many bytes a line takes in an answer. */
-const sizeOf = (line: string) => Buffer.byteLength(JSON.stringify(line)) + 1;
+export const sizeOf = (line: string) => Buffer.byteLength(JSON.stringify(line)) + 1;
 
 /** For the words of an answer around its lines. */
 const RESERVED = 250;

@@ -11,7 +11,8 @@ import { act, DEEDS } from "./act";
 import { ACTS, LINE_OR_REFERENCE, patience, SEES, TEXT } from "./fields";
 import { parseLocator } from "./locator";
 import { desktopOf } from "./real";
-import { isBare, REFERENCE, type Scope, type Snapshots, wordedReference } from "./snapshots";
+import { sizeOf } from "./snapshot-lines";
+import { isBare, REFERENCE, type Scope, type Snapshots, withinBytes, wordedReference } from "./snapshots";
 
 /** How much a snapshot and a change say by default, and at most, in bytes. */
 const USUAL_BYTES = 4_096;
@@ -97,7 +98,7 @@ export const actOn = operation({
   mismatch({ steps }) {
     const at = steps.findIndex((step) => (step.do === "set_text") !== (step.text !== undefined));
     if (at < 0) return undefined;
-    return { field: "steps", message: `text in each set_text, and in no other (step ${at + 1})` };
+    return { field: "steps", message: `expected text in each set_text, and in no other (step ${at + 1})` };
   },
   async worded(service: Uses, { steps, ...input }) {
     const { snapshots } = await service.desktop();
@@ -123,7 +124,9 @@ export const actOn = operation({
     });
     const { rests, ...now } = await snapshots.lookAtRest(scope, caller.signal);
     await memory?.done(before.entries, now.entries);
-    return { done, rests, ...mutable(snapshots.answer(now, wish, before)) };
+    const said = withinBytes(done, most / 2);
+    const room = most - said.reduce((sum, one) => sum + sizeOf(one), 0);
+    return { done: said, rests, ...mutable(snapshots.answer(now, { ...wish, most: room }, before)) };
   },
 });
 

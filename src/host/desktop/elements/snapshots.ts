@@ -17,6 +17,7 @@ import {
   type Lines,
   linesOf,
   MAX_SHOWN,
+  sizeOf,
   withContents,
 } from "./snapshot-lines";
 
@@ -149,7 +150,7 @@ export function createSnapshots(elements: ReadElements): Snapshots {
       const name = refOf(wish.share);
       const all = () => linesOf(now.entries, wish.most, name);
       const { lines, leftOut } = base ? changes(base, now, wish.most, name) : all();
-      return { snapshot, since, lines, left_out: leftOut, deaf: now.deaf };
+      return { snapshot, since, lines, left_out: leftOut, deaf: withinBytes(now.deaf, DEAF_BYTES) };
     },
     earlier,
     outline: async (most) => linesOf((await lookIn(elements, {})).entries, most).lines,
@@ -167,6 +168,19 @@ export function createSnapshots(elements: ReadElements): Snapshots {
 const gone = (): never => {
   throw cancelled("cancelled while the screen comes to rest");
 };
+
+/** How many bytes of an answer name programs that did not answer: a part of what `linesOf` leaves free. */
+const DEAF_BYTES = 100;
+
+/** As many of the first texts as have room in an answer, and `…` for the others. @param most bytes. */
+export function withinBytes(texts: readonly string[], most: number): string[] {
+  let left = most;
+  const over = texts.findIndex((text) => {
+    left -= sizeOf(text);
+    return left < 0;
+  });
+  return over < 0 ? [...texts] : [...texts.slice(0, over), "…"];
+}
 
 /** @param why what is wrong with it. */
 export const stale = (reference: string, why: string) =>
@@ -189,7 +203,7 @@ function changes(before: Look, now: Look, most: number, refOf: (entry: Entry) =>
     { entries: added, mark: "+ " },
   ].map(({ entries, mark }) => {
     const part = linesOf(entries, room, refOf, mark);
-    room -= part.lines.reduce((sum, line) => sum + Buffer.byteLength(JSON.stringify(line)) + 1, 0);
+    room -= part.lines.reduce((sum, line) => sum + sizeOf(line), 0);
     return part;
   });
   const sum = (of: "act" | "others") => parts.reduce((all, { leftOut }) => all + leftOut[of], 0);

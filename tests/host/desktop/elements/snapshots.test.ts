@@ -1,8 +1,14 @@
 /** Snapshots of real programs: short, with references that last, and changes since. */
-import { describe, expect, setDefaultTimeout } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { callOperation } from "../../../../src/core/call";
+import { localCaller } from "../../../../src/core/caller";
+import type { Desktop } from "../../../../src/host/desktop/desktop";
 import { act } from "../../../../src/host/desktop/elements/act";
-import { waitForUsable } from "../../../../src/host/desktop/elements/elements";
-import { parseLocator, printLocator } from "../../../../src/host/desktop/elements/locator";
+import type { Element } from "../../../../src/host/desktop/elements/calls";
+import { type Elements, waitForUsable } from "../../../../src/host/desktop/elements/elements";
+import { type Locator, parseLocator, printLocator } from "../../../../src/host/desktop/elements/locator";
+import { actOn } from "../../../../src/host/desktop/elements/snapshot-operations";
+import { createSnapshots } from "../../../../src/host/desktop/elements/snapshots";
 import { locatedAt } from "../../../../src/host/desktop/elements/unique";
 import { testWith } from "../../../support";
 import { PROGRAMS, startSession } from "./support";
@@ -13,6 +19,7 @@ const { signal } = new AbortController();
 const patient = { timeout: 20, signal };
 const wish = { share: null, scope: {}, most: 4_096 };
 const SECRET = "hunter4711";
+const never = () => Promise.reject(new Error("nothing is read"));
 
 const FORM = [
   "--forms",
@@ -27,6 +34,56 @@ const refIn = (lines: readonly string[], words: string) => {
   const line = lines.find((one) => one.includes(words));
   return /\[(e\d+)\]$/.exec(line ?? "")?.[1] ?? `no ${words} in ${lines.join("\n")}`;
 };
+
+test("an answer is as long as it may be, however many programs do not answer", () => {
+  const snapshots = createSnapshots({ tree: never, contents: never });
+  const deaf = Array.from({ length: 40 }, (_, nth) => `process ${nth}`);
+  const { lines: _, ...answer } = snapshots.answer(
+    { entries: [], deaf, more: false },
+    { ...wish, most: 512 },
+  );
+  expect(answer.deaf.at(-1)).toBe("…");
+  expect(answer.deaf[0]).toBe("process 0");
+  expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThanOrEqual(250);
+});
+
+test("the change after many steps has room beside what was done", async () => {
+  const button = (nth: number): Element => ({
+    ...{
+      role: "button",
+      native_role: "push button",
+      name: `Order ${nth} of a long name, as programs have them`,
+    },
+    ...{ app_name: "x", window_title: "W", process_id: 1, bounds: [0, nth, 9, 9], center: [4, nth] },
+    ...{ enabled: true, visible: true, showing: true, checked: false, focused: false },
+    ...{ selected: false, expanded: false, secret: false, native_id: `:1.1/${nth}` },
+  });
+  let looks = 0;
+  const buttons = Array.from({ length: 50 }, (_, nth) => button(nth));
+  const window = { ...button(0), role: "window", name: "W", native_id: ":1.1/w" };
+  const elements = {
+    find: async ({ name }: Locator) => ({
+      ...{ elements: buttons.filter((one) => one.name === name), more: false, deaf: [] },
+    }),
+    press: async () => {},
+    // All is new afterwards.
+    tree: async () => {
+      const shown = looks++ === 0 ? [] : buttons;
+      const children = shown.map((element) => ({ element, children: [] }));
+      return { windows: [{ element: window, children }], more: false, deaf: [] };
+    },
+    contents: async () => [],
+  } as Partial<Elements> as Elements;
+  const desktop = {
+    ...{ elements, snapshots: createSnapshots(elements), turnsOf: () => desktop, heldWindows: new Map() },
+  } as unknown as Desktop;
+  const steps = buttons.map(({ name }) => ({ do: "press", element: `button ${JSON.stringify(name)}` }));
+  const caller = localCaller({ audit: async () => null }, "api");
+  const answer = await callOperation({ desktop: async () => desktop }, actOn, { steps }, caller);
+  expect(answer.lines.length).toBeGreaterThan(5);
+  expect(answer.left_out.act).toBeGreaterThan(0);
+  expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThanOrEqual(4_096);
+});
 
 describe("a snapshot", () => {
   testElements("names fields by their labels, and a form is filled in by its references", async () => {
