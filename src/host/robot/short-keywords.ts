@@ -117,10 +117,10 @@ const presence: readonly Short[] = [
   },
   {
     name: "Element Should Not Exist",
-    summary: "Fail if there is such an element",
+    summary: "Fail if there is such an element, also where it cannot be seen",
     command: "AC_wait_element_gone",
     takes: ELEMENT,
-    fixed: { timeout: 0 },
+    fixed: { timeout: 0, hidden: true },
   },
   {
     name: "Element Should Be Visible",
@@ -140,7 +140,7 @@ const presence: readonly Short[] = [
   },
   {
     name: "Wait Until Element Is Gone",
-    summary: "Wait until there is no such element",
+    summary: "Wait until no such element can be seen",
     command: "AC_wait_element_gone",
     takes: ELEMENT,
   },

@@ -6,7 +6,7 @@ import { jsonLine } from "../../../lib/sanitize";
 import type { Element } from "./calls";
 import { type Elements, untilUsable, type WaitLimit, waitForUsable, whyUnusable } from "./elements";
 import { parseLocator } from "./locator";
-import { becomesChecked } from "./real";
+import { becomesChecked, mustBeBox } from "./real";
 import { REFERENCE, type Snapshots, stale, wordedReference } from "./snapshots";
 
 /** What can be done. */
@@ -108,13 +108,14 @@ async function perform(
   return setChecked(elements, element, deed === "check", signal);
 }
 
-/** Presses a box that is not as it is to be. @throws `rejected` where that did not change it. */
+/** Presses a box that is not as it is to be. @throws `rejected` where it is no box, or that did not change it. */
 export async function setChecked(
   elements: Elements,
   element: Element,
   on: boolean,
   signal: AbortSignal,
 ): Promise<void> {
+  mustBeBox(element);
   if (element.checked === on) return;
   await elements.press(element.native_id);
   await becomesChecked(elements, element, on, "pressed", signal);

@@ -9,7 +9,7 @@ import { badInput, cancelled, rejected } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import { BUTTON, BUTTONS, inputOperation, type Uses } from "../operations/input-operation";
 import { ELEMENT, type Element } from "./calls";
-import { type Elements, mendOf, waitForOne, waitForUsable } from "./elements";
+import { type Elements, waitForOne, waitForUsable } from "./elements";
 import {
   ACTS,
   LOCATOR,
@@ -26,11 +26,14 @@ import {
 } from "./fields";
 import { isState, printLocator, STATES } from "./locator";
 import { chooseMenu, menuPath } from "./menus";
+import { mendOf } from "./missing";
 import {
   byHand,
   chooseMenu as chooseMenuReal,
   clickOn,
   desktopOf,
+  inTurnOf,
+  inWayOf,
   select as selectReal,
   typeInto,
 } from "./real";
@@ -54,7 +57,8 @@ export const select = operation({
     byHand(service, how, caller, timeout, "elements.select", async (hands) => {
       const { elements } = hands.desktop;
       const element = await waitForUsable(elements, locatorOf(input), hands.waiting);
-      await (how === "real" ? selectReal(hands, element, item) : elements.select(element.native_id, item));
+      const selected = () => elements.select(element.native_id, item);
+      await inWayOf(how, hands, selected, () => selectReal(hands, element, item));
       return element;
     }),
 });
@@ -112,15 +116,14 @@ export const menu = operation({
   mismatch: ({ path }) =>
     menuPath(path)
       ? undefined
-      : { field: "path", message: "names of menus and an item, such as File > Save" },
+      : { field: "path", message: "expected names of menus and an item, such as File > Save" },
   async run(service: Uses, { path, timeout, input: how, ...scope }, caller) {
     const names = menuPath(path);
     if (!names) throw badInput("path: expected names of menus and an item, such as File > Save");
-    return byHand(service, how, caller, timeout, "elements.choose_menu", (hands) =>
-      how === "real"
-        ? chooseMenuReal(hands, names, scope)
-        : chooseMenu(hands.desktop.elements, names, scope, hands.waiting),
-    );
+    return byHand(service, how, caller, timeout, "elements.choose_menu", (hands) => {
+      const chosen = () => chooseMenu(hands.desktop.elements, names, scope, hands.waiting);
+      return inWayOf(how, hands, chosen, () => chooseMenuReal(hands, names, scope));
+    });
   },
 });
 
@@ -194,7 +197,8 @@ export const assertElement = operation({
     const end = performance.now() + timeout * 1_000;
     for (;;) {
       const left = Math.max(0, (end - performance.now()) / 1_000);
-      const element = await waitForOne(elements, locator, waitingOf(caller, left));
+      const waiting = { ...waitingOf(caller, left), whole: timeout };
+      const element = await waitForOne(elements, locator, waiting);
       const wrong = await difference(elements, element, is, holds);
       if (wrong === undefined) return element;
       if (performance.now() >= end)
@@ -242,11 +246,12 @@ export const click = inputOperation("click_element", {
     ...patience(5),
   }),
   output: FOUND,
-  async perform(desktop, { timeout, mouse_keycode, clicks, ...input }, requester, caller) {
+  async perform(given, { timeout, mouse_keycode, clicks, ...input }, requester, caller) {
     const wrong = noWay(input);
-    if (wrong) throw badInput(`${wrong.field}: expected ${wrong.message}`);
+    if (wrong) throw badInput(`${wrong.field}: ${wrong.message}`);
+    const desktop = inTurnOf(given, caller);
     const hands = { desktop, requester, waiting: waitingOf(caller, timeout), run: caller.run };
-    const element = await findInWays(desktop, input, hands.waiting, caller, true);
+    const element = await findInWays(desktop, input, hands.waiting, caller, "usable");
     await clickOn(hands, element, { button: BUTTONS[mouse_keycode], clicks });
     return element;
   },
@@ -262,9 +267,10 @@ export const type = inputOperation("type_in_element", {
     ...patience(5),
   }),
   output: ELEMENT,
-  async perform(desktop, { timeout, text, add, ...input }, requester, caller) {
+  async perform(given, { timeout, text, add, ...input }, requester, caller) {
     const wrong = unnamed(input);
-    if (wrong) throw badInput(`${wrong.field}: expected ${wrong.message}`);
+    if (wrong) throw badInput(`${wrong.field}: ${wrong.message}`);
+    const desktop = inTurnOf(given, caller);
     const waiting = waitingOf(caller, timeout);
     const element = await waitForUsable(desktop.elements, locatorOf(input), waiting);
     await typeInto({ desktop, requester, waiting, run: caller.run }, element, text, { add });

@@ -124,7 +124,7 @@ export async function select(reach: Reach, ref: Ref, item: string | undefined): 
   const itself = MENU_ITEMS.has(await ask.role(wanted)) ? [byPress, bySelection] : [bySelection, byPress];
   for (const way of [...(isCombo ? [byCombo(ref)] : []), ...itself])
     if ((await way(reach, wanted)) && (await comes(isDone))) return;
-  throw unavailable('the program did not select it: let it be clicked ("input": "real")');
+  throw unavailable('the program did not select it: let it be clicked ("input": "real", or "either")');
 }
 
 const textOf = (bus: Bus, ref: Ref) => ask1(bus, ref, FACES.text, "GetText", "ii", [0, 1_000]);

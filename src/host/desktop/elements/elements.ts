@@ -1,19 +1,18 @@
 /**
  * What programs show, by name: found strictly, awaited, and used, by a child process that ends when nobody has asked for a while.
  */
-import { boundedMend, type Mend } from "../../../core/mend";
 import { type Remote, remote } from "../../../lib/child";
 import { deadline, sleep } from "../../../lib/deadline";
-import { cancelled, type Failure, notFound, rejected, timedOut } from "../../../lib/errors";
+import { cancelled, type Failure, rejected, timedOut } from "../../../lib/errors";
 import { createIdleChild } from "../../../lib/idle-child";
-import { byDistance, nearest } from "../../../lib/nearest";
 import { jsonLine } from "../../../lib/sanitize";
 import { selfCommand } from "../../../lib/self-command";
 import { createSlots, type Requester } from "../../../lib/slots";
 import type { WorkerOptions } from "../worker";
 import { type Element, type ElementCalls, type Findings, PROTOCOL } from "./calls";
 import { type Locator, printLocator } from "./locator";
-import { mostVisible } from "./names";
+import { MAX_NAMED, mendOf, missing, named } from "./missing";
+import { folded, mostVisible } from "./names";
 
 const DEADLINE_MS = 15_000;
 const IDLE_MS = 60_000;
@@ -23,12 +22,8 @@ const OWNERS = 16;
 const MAX_WAITING = 256;
 /** How long an element must have stayed where it is before it is used. */
 const STILL_MS = 100;
-/** How many of those that match, or nearly, a failure names. */
-const MAX_NAMED = 5;
 /** How many of those that match are looked at. */
 const MAX_FOUND = 50;
-/** How many elements a failure compares names with. */
-const MAX_COMPARED = 500;
 
 /** The elements of the programs on this desktop. Each call throws `unavailable` where there is no accessibility bus. */
 export interface Elements extends Remote<ElementCalls> {
@@ -65,6 +60,8 @@ export interface WaitLimit {
   /** In seconds. */
   readonly timeout: number;
   readonly signal: AbortSignal;
+  /** What a failure says, where this is a part of a longer wait. In seconds. */
+  readonly whole?: number | undefined;
 }
 
 const POLL_MS = 100;
@@ -103,7 +100,25 @@ export async function waitForOne(elements: Elements, locator: Locator, waiting: 
       last = await elements.find(locator, MAX_FOUND);
       return only(last, locator);
     },
-    async () => missing(elements, locator, waiting.timeout, last),
+    async () => missing(elements, locator, secondsOf(waiting), last),
+  );
+}
+
+/** As {@link waitForOne}, once it can be seen, or is in a menu: what a program keeps and does not show is not there yet. */
+export async function waitForVisible(
+  elements: Elements,
+  locator: Locator,
+  waiting: WaitLimit,
+): Promise<Element> {
+  let last: Findings | undefined;
+  return until(
+    waiting,
+    async () => {
+      last = await elements.find(locator, MAX_FOUND);
+      const element = only(last, locator);
+      return element && isReachable(element) ? element : undefined;
+    },
+    async () => notUsable(elements, locator, waiting, last),
   );
 }
 
@@ -139,8 +154,8 @@ export function untilUsable<T extends Element>(
 }
 
 /** Why an element cannot be used, in words that follow its name. */
-export const whyUnusable = ({ enabled, visible }: Element): string =>
-  enabled ? (visible ? "moves" : "is not visible") : "is not enabled";
+export const whyUnusable = (element: Element): string =>
+  isReachable(element) ? (element.enabled ? "moves" : "is not enabled") : "is not visible";
 
 /** As {@link waitForOne}, once it can be used: {@link untilUsable}. */
 export async function waitForUsable(
@@ -155,27 +170,62 @@ export async function waitForUsable(
       last = await elements.find(locator, MAX_FOUND);
       return only(last, locator);
     },
-    async () => {
-      const [element] = last?.elements ?? [];
-      if (!element) return missing(elements, locator, waiting.timeout, last);
-      return timedOut(`${printLocator(locator)} ${whyUnusable(element)} after ${waiting.timeout} s`, {
-        mend: mendOf(locator, "unusable", [element]),
-      });
-    },
+    async () => notUsable(elements, locator, waiting, last),
   );
 }
 
-/** Waits until nothing matches. @throws `timeout`. */
-export async function waitUntilGone(elements: Elements, locator: Locator, waiting: WaitLimit): Promise<null> {
+/** Why what was found last is not as it has to be. */
+async function notUsable(
+  elements: Elements,
+  locator: Locator,
+  waiting: WaitLimit,
+  last: Findings | undefined,
+): Promise<Failure> {
+  const [element] = last?.elements ?? [];
+  if (!element) return missing(elements, locator, secondsOf(waiting), last);
+  return timedOut(`${printLocator(locator)} ${whyUnusable(element)} after ${secondsOf(waiting)} s`, {
+    mend: mendOf(locator, "unusable", [element]),
+  });
+}
+
+const secondsOf = ({ timeout, whole = timeout }: WaitLimit): number => whole;
+
+/**
+ * Waits until nothing matches that can be seen, or is in a menu; with `hidden`, nothing at all.
+ *
+ * @throws `timeout`, also where the program that had it does not answer: it may be there still.
+ */
+export async function waitUntilGone(
+  elements: Elements,
+  locator: Locator,
+  waiting: WaitLimit,
+  { hidden = false } = {},
+): Promise<null> {
+  const counts = (one: Element) => hidden || isReachable(one);
+  const holders = new Set(locator.app === undefined ? [] : [folded(locator.app)]);
+  let silent: string | undefined;
   return until(
     waiting,
-    async () => ((await elements.find(locator, 1)).elements.length === 0 ? null : undefined),
+    async () => {
+      const { elements: found, more, deaf } = await elements.find(locator, MAX_FOUND);
+      for (const one of found) for (const name of programNames(one)) holders.add(name);
+      silent = deaf.find((name) => holders.has(folded(name)));
+      return more || silent !== undefined || found.some(counts) ? undefined : null;
+    },
     async () =>
-      timedOut(`${printLocator(locator)} is still there after ${waiting.timeout} s`, {
-        mend: mendOf(locator, "differs", (await elements.find(locator, MAX_NAMED)).elements),
-      }),
+      timedOut(
+        `${printLocator(locator)} ${silent === undefined ? "is" : "may be"} still there after ${secondsOf(waiting)} s` +
+          (silent === undefined ? "" : `: ${jsonLine(silent)} did not answer`),
+        { mend: mendOf(locator, "differs", (await elements.find(locator, MAX_NAMED)).elements) },
+      ),
   );
 }
+
+/** What the program of an element is called where it does not answer (`search.ts`), in lower case. */
+export const programNames = ({ app_name, process_id }: Element): string[] => [
+  folded(app_name),
+  `process ${process_id}`,
+];
 
 /** @throws `rejected` with what tells them apart where there are several. */
 function only({ elements, more }: Findings, locator: Locator): Element | undefined {
@@ -183,10 +233,13 @@ function only({ elements, more }: Findings, locator: Locator): Element | undefin
   if (others.length === 0) return element;
   const all = [element, ...others].filter((one) => one !== undefined);
   const count = more ? `more than ${all.length}` : `${all.length}`;
-  throw rejected(
-    `${printLocator(locator)} names ${count} elements: ${all.slice(0, MAX_NAMED).map(toldApart).join("; ")}`,
-    { mend: mendOf(locator, "several", all) },
-  );
+  // As `nth` counts (`search.ts`): also what is meant to be seen and is at no place.
+  const visible = elements.filter((one) => one.visible);
+  const counted = visible.length > 0 ? visible : elements;
+  const told = all.slice(0, MAX_NAMED).map((one) => toldApart(one, counted.indexOf(one)));
+  throw rejected(`${printLocator(locator)} names ${count} elements: ${told.join("; ")}`, {
+    mend: mendOf(locator, "several", all),
+  });
 }
 
 const toldApart = (element: Element, at: number) => {
@@ -194,83 +247,3 @@ const toldApart = (element: Element, at: number) => {
   const place = bounds ? ` at ${bounds[0]}, ${bounds[1]}` : "";
   return `nth ${at + 1} is ${named(element)} of ${jsonLine(app_name)}${place}`;
 };
-
-const named = ({ role, name, window_title }: Element) =>
-  `${role} ${jsonLine(name)}${window_title === "" ? "" : ` in window ${jsonLine(window_title)}`}`;
-
-/** What a step expected, and what is there. @param there the nearest first. */
-export const mendOf = (
-  locator: Locator,
-  problem: Mend["problem"],
-  there: readonly Element[],
-  windows: readonly string[] = [],
-): Mend =>
-  boundedMend({
-    expected: printLocator(locator),
-    problem,
-    there: there.map(asLocator),
-    windows: [...windows],
-  });
-
-/** A locator of an element: it may name others as well. */
-const asLocator = ({ role, name, window_title }: Element) =>
-  printLocator({ role, ...(name !== "" && { name }), ...(window_title !== "" && { window: window_title }) });
-
-/** Why there is none: what is nearest to it. */
-async function missing(
-  elements: Elements,
-  locator: Locator,
-  timeout: number,
-  last: Findings | undefined,
-): Promise<Failure> {
-  const what = `there is no ${printLocator(locator)}`;
-  const { words, there, windows } = await nearestTo(elements, locator).catch(() => NOTHING_NEAR);
-  const deaf =
-    last && last.deaf.length > 0
-      ? `; ${last.deaf.map((name) => jsonLine(name)).join(", ")} did not answer`
-      : "";
-  const message = `${what}${timeout > 0 ? ` after ${timeout} s` : ""}${words}${deaf}`;
-  const mend = mendOf(locator, "missing", there, windows);
-  return timeout > 0 ? timedOut(message, { mend }) : notFound(message, { mend });
-}
-
-interface Near {
-  /** The nearest, in words that follow the message. */
-  readonly words: string;
-  readonly there: readonly Element[];
-  /** The titles of windows, where nothing of its role is in the one that is wanted. */
-  readonly windows: readonly string[];
-}
-
-const NOTHING_NEAR: Near = { words: "", there: [], windows: [] };
-
-async function nearestTo(elements: Elements, locator: Locator): Promise<Near> {
-  const { role, name, window, app } = locator;
-  const sameRole =
-    role === undefined ? [] : (await elements.find({ role, window, app }, MAX_COMPARED)).elements;
-  const sameName =
-    name === undefined ? [] : (await elements.find({ name, exact: false }, MAX_NAMED)).elements;
-  const folded = name?.toLowerCase();
-  const close = name === undefined ? undefined : nearest(name, new Set(sameRole.map((one) => one.name)));
-  const found =
-    folded === undefined
-      ? undefined
-      : (sameRole.find((one) => one.name === close) ??
-        sameRole.find((one) => one.name.toLowerCase().includes(folded)) ??
-        sameName.find(({ visible }) => visible));
-  const visible = sameRole.filter((one) => one.visible && one.name !== "");
-  const ranked = name === undefined ? visible : byDistance(name, visible, (one) => one.name);
-  const there = [...(found ? [found] : []), ...sameName.filter((one) => one.visible), ...ranked];
-  return {
-    words: found ? `; there is ${named(found)}` : "",
-    there,
-    windows: sameRole.length > 0 ? [] : await titlesOf(elements),
-  };
-}
-
-async function titlesOf(elements: Elements): Promise<string[]> {
-  const found = await Promise.all(
-    ["window", "dialog"].map((role) => elements.find({ role }, MAX_FOUND).catch(() => ({ elements: [] }))),
-  );
-  return found.flatMap(({ elements: all }) => all.flatMap((one) => (one.visible ? [one.name] : [])));
-}

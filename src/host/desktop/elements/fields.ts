@@ -31,6 +31,13 @@ export const ACTS = { scope: "operate", changes: true, named: true, leftOut: NO_
 /** How long an operation waits for an element, in seconds, and what ends the wait. */
 export const waitingOf = ({ signal }: Caller, timeout: number) => ({ signal, timeout });
 
+/** What was expected, of a message that also says what was found: the check of fields adds that itself. */
+const expectationIn = (message: string): string =>
+  message
+    .replace(/^role: .* is none/s, "a role of WAI-ARIA or AT-SPI")
+    .replace(/^locator: expected such as (.*), got .*": (.*)$/s, "an element such as $1 ($2)")
+    .replace(/^(?:locator|role): (?:expected )?/, "");
+
 /** @param read throws what is wrong with a text. */
 const readable = (text: v.GenericSchema<string, string>, read: (text: string) => unknown) =>
   v.pipe(
@@ -40,7 +47,7 @@ const readable = (text: v.GenericSchema<string, string>, read: (text: string) =>
       try {
         read(dataset.value);
       } catch (error) {
-        addIssue({ message: messageOf(error).replace(/^(?:locator|role): (?:expected )?/, "") });
+        addIssue({ message: expectationIn(messageOf(error)) });
       }
     }),
   );
@@ -128,7 +135,7 @@ export const namesElement = ({ element, role, name, pattern }: Fields): boolean 
 /** @returns what is wrong where nothing names an element. */
 export function unnamed(fields: Fields) {
   if (namesElement(fields)) return undefined;
-  return { field: "element", message: "element, role or name" };
+  return { field: "element", message: "expected element, role or name" };
 }
 
 /** @param timeout the default, in seconds. */
@@ -138,8 +145,8 @@ export const patience = (timeout: number) => ({
 
 const INPUT = {
   input: field(
-    v.optional(v.picklist(["program", "real"]), "program"),
-    "What acts: the interface of its program (program), or pointer and keyboard, as a person does (real)",
+    v.optional(v.picklist(["program", "real", "either"]), "program"),
+    "What acts: the interface of its program (program), pointer and keyboard, as a person does (real), or these where the program does not (either)",
   ),
 };
 

@@ -14,7 +14,7 @@ import { pointAt } from "./cover";
 import { waitForOne, waitForUsable, waitUntilGone } from "./elements";
 import { ACTS, locatorOf, one, oneReal, ROLE, SEES, TEXT, unnamed, usesInput, waitingOf } from "./fields";
 import { type Locator, printLocator } from "./locator";
-import { byHand, check as checkReal, clickOn, desktopOf, typeInto } from "./real";
+import { byHand, check as checkReal, clickOn, desktopOf, inTurnOf, inWayOf, typeInto } from "./real";
 import { locatedAt } from "./unique";
 import { FOUND, findInWays, hasOtherWays, noWay, oneInWays, WAYS } from "./ways";
 
@@ -134,9 +134,11 @@ export const press = operation({
   run: (service: Uses, { timeout, input: how, ...input }, caller) =>
     // What is found by text or picture is clicked.
     byHand(service, hasOtherWays(input) ? "real" : how, caller, timeout, "elements.press", async (hands) => {
-      const found = await findInWays(hands.desktop, input, hands.waiting, caller, true);
-      const isClicked = how === "real" || found.found_by !== "element";
-      await (isClicked ? clickOn(hands, found) : hands.desktop.elements.press(found.native_id));
+      const { elements } = hands.desktop;
+      const found = await findInWays(hands.desktop, input, hands.waiting, caller, "usable");
+      const pressed = () => elements.press(found.native_id);
+      const way = found.found_by === "element" ? how : "real";
+      await inWayOf(way, hands, pressed, () => clickOn(hands, found));
       return found;
     }),
 });
@@ -172,7 +174,8 @@ export const setText = operation({
     byHand(service, how, caller, timeout, "elements.set_text", async (hands) => {
       const { elements } = hands.desktop;
       const element = await waitForUsable(elements, locatorOf(input), hands.waiting);
-      await (how === "real" ? typeInto(hands, element, text) : elements.setText(element.native_id, text));
+      const set = () => elements.setText(element.native_id, text);
+      await inWayOf(how, hands, set, () => typeInto(hands, element, text));
       return element;
     }),
 });
@@ -191,9 +194,8 @@ export const check = operation({
     byHand(service, how, caller, timeout, "elements.check", async (hands) => {
       const { elements } = hands.desktop;
       const element = await waitForUsable(elements, locatorOf(input), hands.waiting);
-      await (how === "real"
-        ? checkReal(hands, element, on)
-        : setChecked(elements, element, on, caller.signal));
+      const set = () => setChecked(elements, element, on, caller.signal);
+      await inWayOf(how, hands, set, () => checkReal(hands, element, on));
       return { ...element, checked: on };
     }),
 });
@@ -214,30 +216,35 @@ export const read = operation({
   },
 });
 
+/** Nothing is done: windows stay as they are but for what is named by the focus. */
+const lookingAt = async (service: Uses, caller: Caller) => inTurnOf(await service.desktop(), caller);
+
 export const wait = operation({
   ...SEES,
   name: "elements.wait",
-  summary: "Wait for the one element that matches; returns it",
+  summary: "Wait until the one element that matches can be seen; returns it",
   command: "AC_wait_element",
   example: { element: 'dialog "Saved"', timeout: 30 },
   input: oneInWays(10),
   output: FOUND,
   mismatch: noWay,
   run: async (service: Uses, { timeout, ...input }, caller) =>
-    findInWays(await service.desktop(), input, waitingOf(caller, timeout), caller, false),
+    findInWays(await lookingAt(service, caller), input, waitingOf(caller, timeout), caller, "visible"),
 });
 
 export const waitGone = operation({
   ...SEES,
   name: "elements.wait_gone",
-  summary: "Wait until no element matches",
+  summary: "Wait until no element matches that can be seen",
   command: "AC_wait_element_gone",
   example: { element: 'progressbar window "Copying"', timeout: 30 },
-  input: one({}, 10),
+  input: one({ hidden: flag("Count what cannot be seen too") }, 10),
   output: v.null(),
   mismatch: unnamed,
-  run: async (service: Uses, { timeout, ...input }, caller) =>
-    waitUntilGone((await desktopOf(service, caller)).elements, locatorOf(input), waitingOf(caller, timeout)),
+  async run(service: Uses, { timeout, hidden, ...input }, caller) {
+    const { elements } = await desktopOf(service, caller);
+    return waitUntilGone(elements, locatorOf(input), waitingOf(caller, timeout), { hidden });
+  },
 });
 
 export const locate = operation({
@@ -250,7 +257,7 @@ export const locate = operation({
   output: FOUND,
   mismatch: noWay,
   run: async (service: Uses, { timeout, ...input }, caller) =>
-    findInWays(await service.desktop(), input, waitingOf(caller, timeout), caller, false),
+    findInWays(await lookingAt(service, caller), input, waitingOf(caller, timeout), caller, "there"),
 });
 
 /** Without what is not set. */

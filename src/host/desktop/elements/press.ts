@@ -11,7 +11,7 @@ const PRESSES = /^(?:click|press|activate|jump|open|toggle|do ?default)$/i;
 /** How often it is asked, until the answer is there, whether a window has come. */
 const POLL_MS = 100;
 
-/** Presses an element. @throws `unavailable` where its program does nothing, `timeout` where nobody can say whether it did. */
+/** Presses an element. @throws `unavailable` where its program does nothing; `timeout` where nobody can say whether it did, or what it shows. */
 export async function press(bus: Bus, ask: Accessibles, ref: Ref): Promise<void> {
   const names = await actionsOf(bus, ref);
   const at = names.findIndex((name) => PRESSES.test(name));
@@ -24,7 +24,7 @@ export async function press(bus: Bus, ask: Accessibles, ref: Ref): Promise<void>
   // A press that opens a dialog can keep a program from answering until that is closed.
   await ask.name(rootOf(ref.bus)).catch(() => undefined);
   if (bus.isDeaf(ref.bus))
-    throw unavailable(
+    throw timedOut(
       "it was pressed, and its program answers no more: a dialog that it opened may have to be closed by hand",
     );
 }

@@ -6,7 +6,7 @@
 import { type Caller, requesterOf } from "../../../core/caller";
 import type { RunContext } from "../../../core/run";
 import { sleep } from "../../../lib/deadline";
-import { badInput, cancelled, notFound, rejected, unavailable } from "../../../lib/errors";
+import { badInput, cancelled, failureOf, notFound, rejected, unavailable } from "../../../lib/errors";
 import { nearest } from "../../../lib/nearest";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Requester } from "../../../lib/slots";
@@ -30,24 +30,29 @@ export interface Hands {
   readonly run?: RunContext | undefined;
 }
 
-/** What acts on an element: the interface of its program, or pointer and keyboard. */
-export type How = "program" | "real";
+/** What acts on an element: the interface of its program, pointer and keyboard, or these where the program does not. */
+export type How = "program" | "real" | "either";
+
+/** Who asks, and the run that it asks in. */
+type Asking = Pick<Caller, "grant" | "signal"> & { readonly run?: RunContext | undefined };
 
 /**
  * The desktop, or the one on demand of that name, whose elements are asked in the turn of the caller. The window that a script holds has
  * the focus again, and is in front.
  */
-export async function desktopOf(
-  service: Uses,
-  caller: Pick<Caller, "grant" | "signal"> & { readonly run?: RunContext | undefined },
-  name?: string,
-): Promise<Desktop> {
-  const desktop = (await service.desktop(name)).turnsOf(requesterOf(caller));
+export async function desktopOf(service: Uses, caller: Asking, name?: string): Promise<Desktop> {
+  const desktop = await service.desktop(name);
   // A run holds a window of its own desktop.
-  if (name !== undefined || !isHolding(desktop, caller.run)) return desktop;
-  const giveBack = () => giveFocusBack(desktop, requesterOf(caller), caller.run, "element");
-  await giveBack();
-  return holding(desktop, giveBack);
+  if (name !== undefined) return desktop.turnsOf(requesterOf(caller));
+  await giveFocusBack(desktop, requesterOf(caller), caller.run, "element");
+  return inTurnOf(desktop, caller);
+}
+
+/** The desktop whose elements are asked in the turn of the caller. The window that a script holds has the focus where that is looked for. */
+export function inTurnOf(desktop: Desktop, caller: Asking): Desktop {
+  const own = desktop.turnsOf(requesterOf(caller));
+  if (!isHolding(own, caller.run)) return own;
+  return holding(own, () => giveFocusBack(own, requesterOf(caller), caller.run, "element"));
 }
 
 /** The same desktop: each look for what has the focus gives it back first, as another program may take it while somebody waits. */
@@ -81,7 +86,26 @@ export async function byHand<T>(
   const desktop = await desktopOf(service, caller);
   const { signal, run } = caller;
   const hands = { desktop, requester: requesterOf(caller), waiting: { timeout, signal }, run };
-  return how === "real" ? withInput(desktop, caller, name, () => work(hands)) : work(hands);
+  return how === "program" ? work(hands) : withInput(desktop, caller, name, () => work(hands));
+}
+
+/** Acts by the program, by pointer and keyboard, or by these where the program says that it has done nothing; the run is told then. */
+export async function inWayOf<T>(
+  how: How,
+  { run }: Hands,
+  byProgram: () => Promise<T>,
+  byReal: () => Promise<T>,
+): Promise<T> {
+  if (how === "real") return byReal();
+  try {
+    return await byProgram();
+  } catch (error) {
+    // What was done, or may have been, is no `unavailable` failure.
+    const failure = how === "either" ? failureOf(error) : undefined;
+    if (failure?.code !== "unavailable") throw error;
+    run?.log(`by pointer and keyboard: ${failure.message}`);
+    return byReal();
+  }
 }
 
 /** How long a program may take to show what it did, in milliseconds. */
@@ -155,8 +179,20 @@ export async function typeInto(
     throw unavailable("the text was typed, and the field holds another: it may have lost the focus");
 }
 
-/** Clicks on a box that is not as it is to be. @throws `rejected` where that did not change it. */
+/** What is pressed for something else, and never checked, as AT-SPI names it: a button that can be is a toggle button. */
+const NO_BOXES: ReadonlySet<string> = new Set([
+  ...["push button", "link", "menu", "text", "entry", "password text", "combo box", "spin button", "slider"],
+  ...["page tab", "label", "static", "frame", "dialog", "alert", "window"],
+]);
+
+/** @throws `rejected` for what can be neither checked nor unchecked: nothing is pressed then. */
+export function mustBeBox({ native_role, role, name }: Element): void {
+  if (NO_BOXES.has(native_role)) throw rejected(`${role} ${jsonLine(name)} cannot be checked`);
+}
+
+/** Clicks on a box that is not as it is to be. @throws `rejected` where it is no box, or that did not change it. */
 export async function check(hands: Hands, element: Element, on: boolean): Promise<void> {
+  mustBeBox(element);
   if (element.checked === on) return;
   await clickOn(hands, element);
   await becomesChecked(hands.desktop.elements, element, on, "clicked", hands.waiting.signal);

@@ -155,8 +155,11 @@ function matcher(ask: Accessibles, memory: Memory, below: Search["below"], look:
     const refs = uniqueOf([...own, ...(await below(place, roles, MAX_NODES))].map((ref) => ({ ref }))).map(
       ({ ref }) => ref,
     );
-    if (name === undefined && pattern === undefined)
-      return Promise.all(refs.map((ref) => look({ ...place, ref })));
+    if (name === undefined && pattern === undefined) {
+      const seen = await Promise.all(refs.map((ref) => look({ ...place, ref })));
+      const fields = await labelled(place, seen);
+      return seen.map((one) => fields.find(({ ref, name: label }) => ref === one.ref && label !== "") ?? one);
+    }
     const names = await memory.names(refs, fits);
     const hits = refs.filter((_, nth) => fits(names[nth] ?? ""));
     if (hits.length > 0) return Promise.all(hits.map((ref) => look({ ...place, ref })));
@@ -164,7 +167,8 @@ function matcher(ask: Accessibles, memory: Memory, below: Search["below"], look:
     const mayAll = roles?.includes(COMBO_BOX) === true;
     const nameless = refs.filter((_, nth) => mayAll || names[nth] === "").slice(0, MAX_LABELLED);
     if (roles?.some((one) => NAMED_BY_CONTENT.has(one))) return byContent(place, nameless, locator);
-    return labelled(place, nameless, locator);
+    const fields = await labelled(place, await Promise.all(nameless.map((ref) => look({ ...place, ref }))));
+    return fields.filter((one) => fits(one.name));
   };
   /** Rows that have no name are named by what is in them, as WAI-ARIA has it. */
   const byContent = async (place: Place, refs: readonly Ref[], locator: Locator): Promise<ElementNode[]> => {
@@ -180,19 +184,16 @@ function matcher(ask: Accessibles, memory: Memory, below: Search["below"], look:
     );
     return seen.filter((one) => NAMED_BY_CONTENT.has(one.role) && namedBy(locator)(one.name));
   };
-  /** Fields that have no name are those of the label that says so, or that stands before them. */
-  const labelled = async (place: Place, refs: readonly Ref[], locator: Locator): Promise<ElementNode[]> => {
-    const seen = await Promise.all(refs.map((ref) => look({ ...place, ref })));
+  /** Fields that may have no name of their own, with that of the label that says so, or that stands before them. */
+  const labelled = async (place: Place, seen: readonly ElementNode[]): Promise<ElementNode[]> => {
     const fields = seen.filter(({ role }) => LABELLED.has(role));
-    if (!fields.some(mayBeLabelled)) return [];
+    const unnamed = fields.filter(mayBeLabelled).slice(0, MAX_LABELLED);
+    if (unnamed.length === 0) return [];
     const labels = (await below(place, LABEL_ROLES, MAX_LABELLED)).map((ref) => look({ ...place, ref }));
     const texts = await Promise.all(labels);
-    const named = await Promise.all(
-      fields
-        .filter(mayBeLabelled)
-        .map(async (field) => ({ ...field, name: await labelOf(ask, below, field, texts, fields) })),
+    return Promise.all(
+      unnamed.map(async (field) => ({ ...field, name: await labelOf(ask, below, field, texts, fields) })),
     );
-    return named.filter(({ name }) => namedBy(locator)(name));
   };
   return inPlace;
 }

@@ -16,7 +16,7 @@ import { nameOf, waitForImage } from "../images/wait";
 import { waitForText } from "../operations/text";
 import type { RelativeTo } from "../relative";
 import { ELEMENT, type Element } from "./calls";
-import { type Elements, gone, type WaitLimit, waitForOne, waitForUsable } from "./elements";
+import { type Elements, gone, type WaitLimit, waitForOne, waitForUsable, waitForVisible } from "./elements";
 import { type Fields, locatorOf, namesElement, one } from "./fields";
 import { type Locator, printLocator } from "./locator";
 
@@ -64,12 +64,15 @@ type Bounds = [number, number, number, number];
 /** What is wrong where nothing is named. */
 export function noWay(ways: Ways) {
   if (namesElement(ways) || ways.text !== undefined || ways.image !== undefined) return undefined;
-  return { field: "element", message: "element, role, name, text or image" };
+  return { field: "element", message: "expected element, role, name, text or image" };
 }
 
 /** Whether anything but an element is named. */
 export const hasOtherWays = ({ text, image }: Readonly<Record<string, unknown>>): boolean =>
   text !== undefined || image !== undefined;
+
+/** How an element is awaited. */
+const WAITS = { there: waitForOne, visible: waitForVisible, usable: waitForUsable } as const;
 
 /** How long to wait between two looks in every way, in milliseconds: reading the screen takes most of a second by itself. */
 const POLL_MS = 250;
@@ -85,7 +88,7 @@ interface Way {
 /**
  * What the ways name: the first that finds something counts.
  *
- * @param usable whether an element has to be enabled and still.
+ * @param has what an element has to be: `usable` is visible, enabled and still.
  * @throws `rejected` where several elements match; `timeout` (`not_found` without time to wait) that says what each way found.
  */
 export async function findInWays(
@@ -93,13 +96,15 @@ export async function findInWays(
   given: Ways,
   { timeout, signal }: WaitLimit,
   caller: Caller,
-  usable: boolean,
+  has: keyof typeof WAITS,
 ): Promise<FoundElement> {
   const { elements } = desktop.turnsOf(requesterOf(caller));
   const end = performance.now() + timeout * 1_000;
   const left = () => Math.max(0, end - performance.now()) / 1_000;
   const locator = namesElement(given) ? locatorOf(given) : undefined;
-  const wait = usable ? waitForUsable : waitForOne;
+  const wait = WAITS[has];
+  /** A part of the time; failures name all of it. */
+  const part = (seconds: number): WaitLimit => ({ timeout: seconds, signal, whole: timeout });
   const others = otherWays(desktop, given, caller);
   const [only] = others;
   const asElement = (found: Element): FoundElement => ({
@@ -112,7 +117,7 @@ export async function findInWays(
   const missed: string[] = [];
   let mend: Failure["more"] = {};
   if (locator) {
-    const found = await firstWay(elements, locator, { timeout: timeout / 2, signal }, left, wait);
+    const found = await firstWay(elements, locator, part(timeout / 2), left, wait);
     if ("native_id" in found) return asElement(found);
     missed.push(found.message);
     mend = found.more;
@@ -132,7 +137,7 @@ export async function findInWays(
     if (isLast) throw (timeout > 0 ? timedOut : notFound)(said.join("; "), mend);
     await sleep(Math.min(POLL_MS, left() * 1_000), signal, gone);
     if (!locator || !(await isThere(elements, locator))) continue;
-    const found = await firstWay(elements, locator, { timeout: left(), signal }, left, wait);
+    const found = await firstWay(elements, locator, part(left()), left, wait);
     if ("native_id" in found) return asElement(found);
   }
 }

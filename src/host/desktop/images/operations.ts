@@ -10,8 +10,9 @@ import { failed, INSIDE, insideOf, runOf } from "../../../core/nested-lists";
 import { operation } from "../../../core/operation";
 import { badInput, failureOf, messageOf, rejected, timedOut } from "../../../lib/errors";
 import type { Desktop } from "../desktop";
+import { pointAt } from "../elements/cover";
 import { LOCATOR, namesElement } from "../elements/fields";
-import { shown } from "../elements/real";
+import { inTurnOf, shown } from "../elements/real";
 import { findInWays, HOW_FOUND, hitOf, noWay, WAYS, type Ways } from "../elements/ways";
 import { BUTTON, BUTTONS, COORDINATE, inputOperation, type Uses } from "../operations/input-operation";
 import { cornersOn, RELATIVE_TO } from "../relative";
@@ -76,7 +77,7 @@ async function locateInWays(desktop: Desktop, given: Ways, caller: Caller) {
   const none = { found: false, matches: [], nearest: null, marked: null };
   try {
     const waiting = { timeout: 0, signal: caller.signal };
-    const { found_by, healed, ...match } = hitOf(await findInWays(desktop, given, waiting, caller, false));
+    const { found_by, healed, ...match } = hitOf(await findInWays(desktop, given, waiting, caller, "there"));
     return { ...none, found: true, matches: [match], found_by, healed };
   } catch (error) {
     if (failureOf(error)?.code !== "not_found") throw error;
@@ -143,15 +144,18 @@ export const locateAndClick = inputOperation("locate_and_click", {
     caller,
   ) {
     const wrong = noWay(wanted);
-    if (wrong) throw badInput(`${wrong.field}: expected ${wrong.message}`);
+    if (wrong) throw badInput(`${wrong.field}: ${wrong.message}`);
     const inWays = async () => {
+      const own = inTurnOf(desktop, caller);
       const waiting = { timeout, signal: caller.signal };
-      return hitOf(await shown(desktop.elements, await findInWays(desktop, wanted, waiting, caller, true)));
+      return shown(own.elements, await findInWays(own, wanted, waiting, caller, "usable"));
     };
-    const match = await (isPicture(wanted)
+    const found = await (isPicture(wanted)
       ? waitForImage(desktop, wanted, { timeout, poll }, caller)
       : inWays());
+    const match = "native_id" in found ? hitOf(found) : found;
     const place = { x: match.center_x + offset_x, y: match.center_y + offset_y };
+    if ("native_id" in found) await pointAt(desktop, found, place, requester, caller.run);
     for (let nth = 0; nth < clicks; nth++) {
       await desktop.click(place, BUTTONS[mouse_keycode], "tap", requester);
     }

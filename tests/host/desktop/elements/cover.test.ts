@@ -8,10 +8,11 @@ import type { DesktopWindow } from "../../../../src/host/desktop/backend";
 import { click } from "../../../../src/host/desktop/elements/action-operations";
 import { pointAt } from "../../../../src/host/desktop/elements/cover";
 import { waitForUsable } from "../../../../src/host/desktop/elements/elements";
-import { parseLocator } from "../../../../src/host/desktop/elements/locator";
-import { operations } from "../../../../src/host/desktop/elements/operations";
+import { parseLocator, printLocator } from "../../../../src/host/desktop/elements/locator";
+import { operations, wait } from "../../../../src/host/desktop/elements/operations";
 import { desktopOf } from "../../../../src/host/desktop/elements/real";
 import { holdFocus } from "../../../../src/host/desktop/focus-hold";
+import { locateAndClick } from "../../../../src/host/desktop/images/operations";
 import { clickMouse } from "../../../../src/host/desktop/operations/pointer";
 import { testWith } from "../../../support";
 import { forever } from "../support";
@@ -133,6 +134,11 @@ describe("on a display", () => {
       input: { role: "cell", name: "Plum", window_title: "Fruit" },
     },
     {
+      name: "AC_locate_and_click",
+      operation: locateAndClick,
+      input: { element: 'cell "Plum" window "Fruit"', timeout: 5 },
+    },
+    {
       name: "AC_click_mouse beside an element",
       operation: clickMouse,
       input: { x: 40, y: 5, relative_to: null },
@@ -171,6 +177,14 @@ describe("on a display", () => {
       at.start("zenity", "--question", "--title=Notice", "--text=News");
       await waitForUsable(elements, parseLocator('button focused window "Notice"'), patient);
       expect(await waitForUsable(held.elements, focusedField, patient)).toMatchObject({ focused: true });
+      // The same for who only looks: the other window has the focus again.
+      const notice = (await desktop.windows(forever))?.find(({ title }) => title === "Notice");
+      await desktop.focus(notice?.hwnd ?? 0, forever);
+      await waitForUsable(elements, parseLocator('button focused window "Notice"'), patient);
+      const awaited = { element: printLocator(focusedField), timeout: 5 };
+      expect(await callOperation({ desktop: async () => desktop }, wait, awaited, caller)).toMatchObject({
+        focused: true,
+      });
       await Promise.all(atEnd.map((work) => work()));
     },
   );

@@ -29,6 +29,8 @@ describe("elements:", () => {
     expect(await elements.read(pin.native_id)).toEqual({ text: null, number: null });
     const customer = await waitForOne(elements, parseLocator('textbox "Customer"'), patient);
     expect(await elements.read(customer.native_id)).toEqual({ text: "ACME", number: null });
+    const near = waitForOne(elements, parseLocator('textbox "Custmer"'), { timeout: 0, signal });
+    await expect(near).rejects.toThrow('there is textbox "Customer" in window "Order 12"');
     const tree = JSON.stringify(await elements.tree({}, 500));
     expect(tree).toContain("Customer");
     expect(tree).not.toContain("hunter");

@@ -1,6 +1,8 @@
 /** Locators in one line: what is printed reads back as it was, and no line is read as something else. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { parseCall } from "../../../../src/core/call";
+import { checkInput } from "../../../../src/core/input";
 import {
   type Locator,
   MAX_LINE,
@@ -8,6 +10,7 @@ import {
   printLocator,
   STATES,
 } from "../../../../src/host/desktop/elements/locator";
+import { menu, press } from "../../../../src/host/desktop/elements/operations";
 import { nativeRoleOf, numbersOf, roleOf } from "../../../../src/host/desktop/elements/roles";
 import { Failure } from "../../../../src/lib/errors";
 
@@ -80,4 +83,19 @@ describe("locators:", () => {
     );
     expect([40, 130, 4_711].map(nativeRoleOf)).toEqual(["password text", "switch", "role 4711"]);
   });
+});
+
+test("what is wrong with a locator names what was expected and what was found, each once", () => {
+  const said = (input: object) => {
+    const checked = checkInput(press.input, input);
+    return checked.ok ? undefined : checked.offences.map(({ message }) => message);
+  };
+  expect(said({ element: 'buton "OK"' })).toEqual([
+    'expected a role of WAI-ARIA or AT-SPI (did you mean button?) but found "buton "OK""',
+  ]);
+  expect(said({ element: 'button "OK" nth 0' })).toEqual([
+    'expected an element such as button "Save" window "Order" (nth is from 1 to 1000) but found "button "OK" nth 0"',
+  ]);
+  expect(() => parseCall(press, {})).toThrow("element: expected element, role, name, text or image");
+  expect(() => parseCall(menu, { path: "> Save" })).toThrow("path: expected names of menus and an item");
 });
