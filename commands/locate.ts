@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { imageAt } from "../src/cli/image-file";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
-import { bestOf, locate } from "../src/host/desktop/images/operations";
+import { bestOf, isLocator, locate } from "../src/host/desktop/images/operations";
 import { writeNamedFile } from "../src/lib/files";
 
 export default view(locate, {
@@ -57,12 +57,13 @@ export default view(locate, {
   ],
 });
 
-/** A picture, or a locator in one line: what is no file, does not end as one and reads as a locator. */
+/** A picture, or a locator in one line: what is no file, does not end as one and reads as a locator, or is to be one. */
 function named(given: string) {
   const image = imageAt(given);
-  if (image !== undefined || /\.png$/i.test(given) || !/["/]|^[a-z]+$/i.test(given))
-    return { image: image ?? given };
-  return { element: given };
+  const isElement = /["/]|^[a-z]+$/i.test(given) || isLocator(given);
+  return image !== undefined || /\.png$/i.test(given) || !isElement
+    ? { image: image ?? given }
+    : { element: given };
 }
 
 const writeMarked = (file: string, png: string) =>

@@ -5,6 +5,7 @@ import * as v from "valibot";
 import type { Caller } from "../../../core/caller";
 import { between, field, seconds, whole } from "../../../core/fields";
 import { messageOf } from "../../../lib/errors";
+import { orElse } from "../../../lib/or-else";
 import { NO_ROUTE } from "../operations/input-operation";
 import {
   type Locator,
@@ -51,6 +52,9 @@ const readable = (text: v.GenericSchema<string, string>, read: (text: string) =>
       }
     }),
   );
+
+/** Whether a text is a locator in one line. */
+export const isLocator = (text: string): boolean => orElse(() => parseLocator(text), undefined) !== undefined;
 
 /** A name, or a part of one. */
 export const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));

@@ -11,7 +11,7 @@ import { operation } from "../../../core/operation";
 import { badInput, failureOf, messageOf, rejected, timedOut } from "../../../lib/errors";
 import type { Desktop } from "../desktop";
 import { pointAt } from "../elements/cover";
-import { LOCATOR, namesElement } from "../elements/fields";
+import { isLocator, LOCATOR, namesElement } from "../elements/fields";
 import { inTurnOf, shown } from "../elements/real";
 import { findInWays, HOW_FOUND, hitOf, noWay, WAYS, type Ways } from "../elements/ways";
 import { BUTTON, BUTTONS, COORDINATE, inputOperation, type Uses } from "../operations/input-operation";
@@ -20,7 +20,7 @@ import { HIT, LOCATED } from "./answers";
 import { PNG, patience, SEES, WANTED } from "./fields";
 import { bestOf, nameOf, nearestOf, queryOf, until, waitForImage } from "./wait";
 
-export { bestOf };
+export { bestOf, isLocator };
 
 const WAITING = patience(10, 0.5);
 const EXAMPLE = { image: "save.png" };

@@ -7,9 +7,10 @@
 import { deadline } from "../../../lib/deadline";
 import { messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
-import type { Element } from "../elements/calls";
-import { createElements, type Elements } from "../elements/elements";
+import type { Element, Findings } from "../elements/calls";
+import { createElements, type Elements, programNames } from "../elements/elements";
 import { printLocator } from "../elements/locator";
+import { folded } from "../elements/names";
 import { ACTIONABLE, type LocatorMatch, locatedAt } from "../elements/unique";
 import type { Point } from "../geometry";
 
@@ -52,10 +53,8 @@ export interface Names {
 export async function createNames(log: Log): Promise<Names> {
   const elements = createElements({ log });
   const secretFields = () =>
-    deadline(elements.find({ role: "password text" }, MAX_FIELDS), { ms: FIELDS_MS }).then(
-      ({ elements: fields }) => fields,
-    );
-  let hadSecret = false;
+    deadline(elements.find({ role: "password text" }, MAX_FIELDS), { ms: FIELDS_MS });
+  const isSecret = secretFocus(secretFields);
   let before:
     | { readonly point: Point; readonly at: number; readonly place: NamedPlace | undefined }
     | undefined;
@@ -78,17 +77,25 @@ export async function createNames(log: Log): Promise<Names> {
       const isSame = last && Math.hypot(last.point.x - point.x, last.point.y - point.y) <= NEAR;
       return isSame && last.at >= since ? last.place : named(point, isMenu);
     },
-    async isSecret() {
-      if (missing !== undefined) return false;
-      try {
-        const fields = await secretFields();
-        hadSecret = fields.length > 0;
-        return fields.some(({ focused }) => focused);
-      } catch {
-        return hadSecret;
-      }
-    },
+    isSecret: async () => missing === undefined && isSecret(),
     stop: () => elements.stop(),
+  };
+}
+
+/** Tells whether a secret field has the focus: it counts as having it while the program that had one does not answer. */
+export function secretFocus(look: () => Promise<Findings>): () => Promise<boolean> {
+  /** The names of each program that had one. */
+  let holders: ReadonlyArray<readonly string[]> = [];
+  return async () => {
+    try {
+      const { elements: fields, deaf } = await look();
+      const late = new Set(deaf.map(folded));
+      const silent = holders.filter((names) => names.some((name) => late.has(name)));
+      holders = [...silent, ...fields.map(programNames)];
+      return silent.length > 0 || fields.some(({ focused }) => focused);
+    } catch {
+      return holders.length > 0;
+    }
   };
 }
 
