@@ -10,9 +10,10 @@ import type { Grant } from "../core/rights";
 import { cancelled, Failure, type FailureCode, HTTP_STATUS, unavailable } from "../lib/errors";
 import { isLocked } from "../lib/lock";
 import { machineHint } from "../lib/machine-service";
-import { connectToOwner, type OwnerConnection, otherBuild, parsed } from "../lib/owner-socket";
+import { connectToOwner, type OwnerConnection, otherBuild } from "../lib/owner-socket";
 import { configFiles } from "../lib/paths";
 import { findRunningServer, ofEarlierSvc } from "../lib/running-server";
+import { valueIn } from "../lib/value-in";
 
 /** The longest line of an answer, in bytes. */
 const MAX_ANSWER = 256 * 1_048_576;
@@ -198,11 +199,11 @@ async function* messagesOf(
       line !== undefined;
       line = await connection.next(MAX_ANSWER)
     ) {
-      const message = v.safeParse(MESSAGE, parsed(line));
-      if (!message.success || "unknown" in message.output) throw otherBuild(owner);
-      if ("error" in message.output) throw failureOf(name, message.output.error);
-      yield message.output;
-      if ("answer" in message.output) return;
+      const message = valueIn(MESSAGE, line);
+      if (!message || "unknown" in message) throw otherBuild(owner);
+      if ("error" in message) throw failureOf(name, message.error);
+      yield message;
+      if ("answer" in message) return;
     }
     if (signal?.aborted) throw cancelled("cancelled");
   } finally {

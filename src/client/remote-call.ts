@@ -9,6 +9,7 @@ import { badInput, Failure, type FailureCode, HTTP_STATUS } from "../lib/errors"
 import { excessIn, MAX_JSON_DEPTH } from "../lib/json-bounds";
 import { orElse } from "../lib/or-else";
 import { printable } from "../lib/sanitize";
+import { valueAs } from "../lib/value-in";
 import { deadlineIn, notSvc, RemoteError, type RemoteServer, type Request, type Response } from "./carrier";
 import { carrierTo } from "./connection";
 
@@ -115,8 +116,8 @@ export function bodyOf({ status, body }: Response): unknown {
   if (status === 200 && value !== undefined) return value;
   if (status === 200) throw notSvc();
   const isRefused = status === 401 || status === 403;
-  const refusal = status === 401 ? undefined : v.safeParse(ERROR_BODY, value);
-  const said = refusal?.success ? { status, error: refusal.output.error, ...codeIn(value) } : undefined;
+  const refusal = status === 401 ? undefined : valueAs(ERROR_BODY, value);
+  const said = refusal && { status, error: refusal.error, ...codeIn(value) };
   // Of a token that is over, its host says what became of it.
   const why = said?.error ?? (status === 401 ? reasonIn(value) : undefined);
   const words = why === undefined ? "" : `: ${printable(why, 200)}`;
@@ -132,20 +133,14 @@ export function failureIn({ refusal }: RemoteError): Failure | undefined {
 
 const REASON = v.object({ reason: v.string() });
 
-function reasonIn(body: unknown): string | undefined {
-  const parsed = v.safeParse(REASON, body);
-  return parsed.success ? parsed.output.reason : undefined;
-}
+const reasonIn = (body: unknown) => valueAs(REASON, body)?.reason;
 
 const ERROR_BODY = v.object({ error: v.string() });
 
 const CODE = v.object({ code: v.pipe(v.string(), v.maxLength(100)) });
 
 /** What tells programs a refusal from others of its status; nothing where it has none. */
-function codeIn(body: unknown): { readonly code?: string } {
-  const parsed = v.safeParse(CODE, body);
-  return parsed.success ? parsed.output : {};
-}
+const codeIn = (body: unknown): { readonly code?: string } => valueAs(CODE, body) ?? {};
 
 /**
  * What an answer may have: more would hold up everybody while it is parsed, and JSON can be too deep to be serialized again. Far

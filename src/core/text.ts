@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import { badInput } from "../lib/errors";
+import { jsonIn } from "../lib/json-in";
 import { printable } from "../lib/sanitize";
 import { parseAgo, parseDuration, parseSize } from "../lib/units";
 import type { InputSchema } from "./operation";
@@ -76,12 +77,8 @@ function numberOf(form: string | undefined, text: string): unknown {
  * `1.10` and `12345678901234567890`, which may be a version and an order, nothing is lost.
  */
 export function jsonOrText(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "number" && `${value}` !== text.trim() ? text : value;
-  } catch {
-    return text;
-  }
+  const value = jsonIn(text);
+  return value === undefined || (typeof value === "number" && `${value}` !== text.trim()) ? text : value;
 }
 
 const itemOf = (base: v.GenericSchema) => ("item" in base ? (base.item as v.GenericSchema) : undefined);

@@ -45,13 +45,8 @@ export function ensurePrivateFolder(path: string): void {
 }
 
 /** Makes an empty file at `path` (0600) if there is none. SQLite itself would set neither mode nor owner. */
-export function ensurePrivateFile(path: string): void {
-  try {
-    withOpen(path, "wx", (fd) => giveToOwner(fd, dirname(path)));
-  } catch (error) {
-    if (systemCode(error) !== "EEXIST") throw error;
-  }
-}
+export const ensurePrivateFile = (path: string): void =>
+  unlessCode("EEXIST", () => withOpen(path, "wx", (fd) => giveToOwner(fd, dirname(path))));
 
 /** Runs `work` with the open file or folder at `path`; a new file is private. */
 function withOpen(path: string, flags: string | number, work: (fd: number) => void): void {

@@ -11,6 +11,7 @@ import { conflict, systemCode } from "./errors";
 import { readSmallFile, writeFileAtomic } from "./files";
 import { configFiles } from "./paths";
 import { printable } from "./sanitize";
+import { valueIn } from "./value-in";
 
 /** The format that this svc writes. */
 export const FORMAT = 3;
@@ -29,8 +30,6 @@ const FILE = v.looseObject({
   /** The files that the folder has had, by name (`trust-files.ts`). */
   files: v.optional(v.array(v.string()), []),
 });
-
-const CONTENT = v.pipe(v.string(), v.parseJson(), FILE);
 
 type FolderFormat = Readonly<Pick<v.InferOutput<typeof FILE>, "format" | "needs" | "svc">>;
 
@@ -64,8 +63,8 @@ export const listedFiles = (configDir: string): readonly string[] => contentOf(c
  */
 export function listFiles(configDir: string, files: readonly string[]): void {
   const path = configFiles(configDir).format;
-  const content = v.safeParse(CONTENT, readSmallFile(path, MAX_BYTES, NO_LINK));
-  if (content.success) writeFileAtomic(path, `${JSON.stringify({ ...content.output, files })}\n`);
+  const content = valueIn(FILE, readSmallFile(path, MAX_BYTES, NO_LINK));
+  if (content) writeFileAtomic(path, `${JSON.stringify({ ...content, files })}\n`);
 }
 
 /** @throws a `conflict` failure where the file is not one that svc wrote; the system error when it cannot be read. */
@@ -82,8 +81,8 @@ function contentOf(configDir: string): v.InferOutput<typeof FILE> | undefined {
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     if (!OTHERS.includes(code)) throw error;
   }
-  const parsed = v.safeParse(CONTENT, text);
-  if (parsed.success) return parsed.output;
+  const content = valueIn(FILE, text);
+  if (content) return content;
   throw conflict(
     `${path} is not what svc writes there, so the format of the folder is unknown: restore it from a backup`,
   );

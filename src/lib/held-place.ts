@@ -4,9 +4,10 @@
  */
 import { closeSync, constants, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { badInput, systemCode } from "./errors";
+import { badInput } from "./errors";
 import { nearestExisting } from "./files";
 import { look } from "./look";
+import { unlessCode } from "./or-else";
 import { foreignOwner, type Owner } from "./owner";
 
 /** A path, until it is disposed of. */
@@ -84,13 +85,8 @@ function hold(folder: string, make: number | undefined): number | null {
 }
 
 /** Makes a folder in an open one, unless another process was first. */
-function makeIn(folder: number, name: string, mode: number | undefined): void {
-  try {
-    mkdirSync(inside(folder, name), mode);
-  } catch (error) {
-    if (systemCode(error) !== "EEXIST") throw error;
-  }
-}
+const makeIn = (folder: number, name: string, mode: number | undefined): void =>
+  unlessCode("EEXIST", () => mkdirSync(inside(folder, name), mode));
 
 const ledElsewhere = (path: string, { uid }: Owner) =>
   badInput(`${path} leads through a link of uid ${uid} to elsewhere: name the folder itself`);

@@ -3,8 +3,9 @@
  * files only, open no TCP connection but to a DNS server, and signal nobody outside.
  */
 import { closeSync, openSync, readFileSync } from "node:fs";
-import { systemCode, unavailable } from "./errors";
+import { unavailable } from "./errors";
 import { lookThrough } from "./look";
+import { unlessCode } from "./or-else";
 import { forbidNewPrivileges, O_PATH, syscall } from "./syscall";
 
 /** The files that a process may reach, each absolute: a folder stands for everything in it. */
@@ -108,14 +109,8 @@ export function restrictFiles({ reads, writes }: Reach): void {
 }
 
 /** A descriptor that names the file, not open for reading; undefined where a parent folder is closed to this user. */
-function openIfAllowed(path: string): number | undefined {
-  try {
-    return openSync(path, O_PATH);
-  } catch (error) {
-    if (systemCode(error) === "EACCES" || systemCode(error) === "ENOENT") return undefined;
-    throw error;
-  }
-}
+const openIfAllowed = (path: string): number | undefined =>
+  unlessCode("EACCES", () => unlessCode("ENOENT", () => openSync(path, O_PATH)));
 
 /** The program, its loader, its libraries and its addons. */
 function loadedFiles(): Set<string> {

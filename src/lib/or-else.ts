@@ -1,4 +1,4 @@
-import { systemCode } from "./errors";
+import { Failure, systemCode } from "./errors";
 
 /** What `read` returns; `otherwise` where it throws, whatever the reason is. */
 export function orElse<T, U>(read: () => T, otherwise: U): T | U {
@@ -15,6 +15,16 @@ export function unlessCode<T>(code: string, read: () => T): T | undefined {
     return read();
   } catch (error) {
     if (systemCode(error) === code) return undefined;
+    throw error;
+  }
+}
+
+/** What `read` returns, or the expected failure that it throws. @throws what else goes wrong. */
+export function orFailure<T>(read: () => T): T | Failure {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Failure) return error;
     throw error;
   }
 }

@@ -14,10 +14,10 @@ import { deadline } from "./deadline";
 import { displayName } from "./display-name";
 import { Failure, messageOf, systemCode, unavailable } from "./errors";
 import { readSmallFile, writeFileAtomic } from "./files";
-import { jsonIn } from "./json-in";
 import { connectForLines, type LineConnection, listenForLines } from "./lines";
 import { look } from "./look";
 import { orElse } from "./or-else";
+import { valueIn } from "./value-in";
 
 /** How both sides speak. An owner and a process of other numbers do not understand each other. */
 const PROTOCOL = 1;
@@ -110,7 +110,7 @@ export function listenAsOwner(file: string, taken: (connection: LineConnection) 
     /** Takes no further connection, and cuts those that have not proved themselves. Never throws. */
     stop() {
       // Where the folder was replaced meanwhile, what is in it is of the server there.
-      const isOurs = orElse(() => Object(parsed(readSmallFile(file, MAX_GREETING))).key === key, false);
+      const isOurs = orElse(() => valueIn(ADDRESS, readSmallFile(file, MAX_GREETING))?.key === key, false);
       const place = isPipe(path) || isAbsolute(path) ? undefined : join(dirname(file), path);
       if (isOurs || !place) listener.stop();
       else stopBeside(place, () => listener.stop());
@@ -178,10 +178,10 @@ async function greet(connection: LineConnection, key: string, display: string): 
   };
   await connection.send(JSON.stringify(greeting));
   const line = await connection.next(MAX_GREETING);
-  const given = v.safeParse(PROOF, parsed(line));
-  if (!given.success) return false;
-  const nonces = [nonce, given.output.nonce];
-  if (!isProof(given.output.proof, proofOf(key, "process", nonces))) return false;
+  const given = valueIn(PROOF, line);
+  if (!given) return false;
+  const nonces = [nonce, given.nonce];
+  if (!isProof(given.proof, proofOf(key, "process", nonces))) return false;
   await connection.send(JSON.stringify({ proof: proofOf(key, "owner", nonces) }));
   return true;
 }
@@ -216,12 +216,9 @@ interface Refusal {
 
 /** Connects once. @throws as {@link connectToOwner}. */
 async function meetAt(file: string): Promise<OwnerConnection | Refusal | undefined> {
-  const address = v.safeParse(
-    ADDRESS,
-    parsed(existsSync(file) ? readSmallFile(file, MAX_GREETING) : undefined),
-  );
-  if (!address.success) return undefined;
-  const { path, key, pid } = address.output;
+  const address = valueIn(ADDRESS, existsSync(file) ? readSmallFile(file, MAX_GREETING) : undefined);
+  if (!address) return undefined;
+  const { path, key, pid } = address;
   const connecting = connectForLines(isPipe(path) ? path : resolve(dirname(file), path));
   const late = () => {
     void connecting.then(({ cut }) => cut()).catch(() => {});
@@ -240,27 +237,26 @@ async function meetAt(file: string): Promise<OwnerConnection | Refusal | undefin
 }
 
 async function meet(connection: LineConnection, key: string): Promise<OwnerConnection | Refusal | undefined> {
-  const owner = v.safeParse(GREETING, parsed(await connection.next(MAX_GREETING)));
+  const owner = valueIn(GREETING, await connection.next(MAX_GREETING));
   // It ends at this moment, or is none.
-  if (!owner.success) {
+  if (!owner) {
     connection.cut();
     return undefined;
   }
-  const { protocol, nonce } = owner.output;
+  const { protocol, nonce } = owner;
   if (protocol !== PROTOCOL) {
     connection.cut();
-    throw otherBuild(owner.output);
+    throw otherBuild(owner);
   }
   const own = randomHex(16);
   const nonces = [nonce, own];
   await connection.send(JSON.stringify({ nonce: own, proof: proofOf(key, "process", nonces) }));
   const line = await connection.next(MAX_GREETING);
-  const answer = v.safeParse(v.object({ proof: v.string() }), parsed(line));
-  if (answer.success && isProof(answer.output.proof, proofOf(key, "owner", nonces)))
-    return { ...connection, owner: owner.output };
+  const answer = valueIn(v.object({ proof: v.string() }), line);
+  if (answer && isProof(answer.proof, proofOf(key, "owner", nonces))) return { ...connection, owner };
   connection.cut();
-  if (line === undefined) return { refusedBy: owner.output };
-  throw impostor(owner.output);
+  if (line === undefined) return { refusedBy: owner };
+  throw impostor(owner);
 }
 
 const impostor = ({ svc }: Greeting) =>
@@ -269,6 +265,3 @@ const impostor = ({ svc }: Greeting) =>
 /** For an owner that does not understand this process, or the other way round. */
 export const otherBuild = ({ svc, build }: Greeting) =>
   unavailable(`the server is svc ${svc} (${build}), this is svc ${version} (${commit}): restart the server`);
-
-/** The value that a line of JSON has; undefined for none. */
-export const parsed = (line: string | undefined): unknown => (line === undefined ? line : jsonIn(line));

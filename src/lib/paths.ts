@@ -152,7 +152,8 @@ export const configFiles = (configDir: string) => ({
   endedTokens: join(configDir, "ended_tokens.json"),
   tokenUse: join(configDir, "token_use.json"),
   scripts: join(configDir, "scripts.json"),
-  ...{ ...stateFiles(configDir), ...standbyFiles(configDir) },
+  ...stateFiles(configDir),
+  ...standbyFiles(configDir),
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),
   /** Leads a browser of this user to the dashboard, with a one-time code. */

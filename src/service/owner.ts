@@ -12,8 +12,9 @@ import { SCOPE } from "../core/rights";
 import { resolvesWithin } from "../lib/deadline";
 import { failureOf, messageOf, unavailable } from "../lib/errors";
 import type { LineConnection } from "../lib/lines";
-import { listenAsOwner, parsed } from "../lib/owner-socket";
+import { listenAsOwner } from "../lib/owner-socket";
 import { configFiles } from "../lib/paths";
+import { valueIn } from "../lib/value-in";
 import type { Service } from "./interface";
 
 /** The longest call, in bytes: a script with pictures fits. */
@@ -85,11 +86,11 @@ async function answer(
   // One that has proved itself while the server began to stop.
   if (closing.aborted) return connection.cut();
   closing.addEventListener("abort", connection.cut, { once: true });
-  const asked = v.safeParse(CALL, parsed(await connection.next(MAX_CALL)));
+  const asked = valueIn(CALL, await connection.next(MAX_CALL));
   closing.removeEventListener("abort", connection.cut);
-  if (!asked.success) return connection.cut();
+  if (!asked) return connection.cut();
   const send = (message: object) => connection.send(JSON.stringify(message));
-  const { call, input } = asked.output;
+  const { call, input } = asked;
   const operation = known.get(call);
   const gone = new AbortController();
   void connection.closed.then(() => gone.abort());
@@ -104,7 +105,7 @@ async function answer(
       const local = localCaller(service, "cli", {
         signal,
         lasts: true,
-        ...("grant" in asked.output && { grant: asked.output.grant }),
+        ...("grant" in asked && { grant: asked.grant }),
         progress: (progress) => send({ progress }),
         warn: (warn) => void send({ warn }),
         logged: (logged) => void send({ logged }),
@@ -135,9 +136,9 @@ async function* saidAfter(connection: LineConnection, closing: AbortSignal): Asy
       line !== undefined;
       line = await connection.next(MAX_CALL)
     ) {
-      const said = v.safeParse(MORE, parsed(line));
-      if (!said.success) throw unavailable("expected more of the call");
-      yield said.output.more;
+      const said = valueIn(MORE, line);
+      if (!said) throw unavailable("expected more of the call");
+      yield said.more;
     }
     if (closing.aborted) throw unavailable("the server ends");
   } finally {

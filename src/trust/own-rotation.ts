@@ -11,6 +11,7 @@ import { messageOf, notFound, unavailable } from "../lib/errors";
 import { readIfThere, watchFile, writeFileAtomic } from "../lib/files";
 import type { Log } from "../lib/log";
 import type { ConfigFiles } from "../lib/paths";
+import { valueIn } from "../lib/value-in";
 import { readToken, writeToken } from "./owner-token";
 import { ROTATES, type Successor, type TokenRotation } from "./rotation";
 import { digestToken, type GrantOf, hexOf, sameToken, type TokenDigest } from "./scopes";
@@ -105,11 +106,9 @@ const writeNote = ({ previousTokens }: Place, note: Note) =>
 function readNote({ previousTokens }: Place): Note | undefined {
   const text = readIfThere(previousTokens, basename(previousTokens));
   if (text === undefined) return undefined;
-  try {
-    return v.parse(NOTE, JSON.parse(text));
-  } catch {
-    throw unavailable(
-      `${basename(previousTokens)} is not a note of replaced tokens: restore it from a backup, or delete it, which ends them`,
-    );
-  }
+  const note = valueIn(NOTE, text);
+  if (note) return note;
+  throw unavailable(
+    `${basename(previousTokens)} is not a note of replaced tokens: restore it from a backup, or delete it, which ends them`,
+  );
 }

@@ -13,6 +13,7 @@ import { ensurePrivateFolder, fileStamp, isMissing, readIfThere, writeFileAtomic
 import type { ConfigFiles } from "../lib/paths";
 import { isFor, spkiPin } from "../lib/spki";
 import { readTrustFile, requireNeverThere, unusable } from "../lib/trust-files";
+import { valueIn } from "../lib/value-in";
 
 /** A private key and its certificate with its chain, PEM. */
 export interface Pair {
@@ -48,9 +49,6 @@ const NEXT = v.object({
 
 /** A key that is announced, as its file has it. */
 export type NextKey = v.InferOutput<typeof NEXT>;
-
-/** {@link NEXT} as its file has it. */
-const NEXT_TEXT = v.pipe(v.string(), v.parseJson(), NEXT);
 
 /**
  * The pair of `{config_dir}`, which is made where there is none and never was. Renews the certificate when it is due.
@@ -272,15 +270,15 @@ const secondsLater = (now: Date, seconds: number) => new Date(now.getTime() + se
 export function readNext({ tlsNext }: TlsPlace): NextKey | null {
   const text = readIfThere(tlsNext);
   if (text === undefined) return null;
-  const next = v.safeParse(NEXT_TEXT, text);
-  if (next.success) return next.output;
+  const next = valueIn(NEXT, text);
+  if (next) return next;
   throw unavailable(`${tlsNext} is not an announced key: restore it from a backup, or delete it`);
 }
 
 /** Whether `text` can be in the file of the next key. */
 export async function isNextKey(text: string): Promise<boolean> {
-  const next = v.safeParse(NEXT_TEXT, text);
-  return next.success && isTlsKey(next.output.key);
+  const next = valueIn(NEXT, text);
+  return next !== undefined && isTlsKey(next.key);
 }
 
 /** @throws `unavailable` where the key at `path` is missing, cannot be read or is none with which svc speaks TLS. */

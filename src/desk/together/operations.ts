@@ -11,7 +11,8 @@ import { field, HOST_BRANCHES } from "../../core/fields";
 import { runOf } from "../../core/nested-lists";
 import { operation } from "../../core/operation";
 import type { RunContext } from "../../core/run";
-import { badInput, conflict, Failure, messageOf } from "../../lib/errors";
+import { badInput, conflict, Failure } from "../../lib/errors";
+import { orFailure } from "../../lib/or-else";
 import { printable } from "../../lib/sanitize";
 import { BARRIER, type Block, barriersOf, COMMAND, meetingsOf, requireOwnShares, TIME_LIMIT } from "./blocks";
 import type { BlockStep } from "./job";
@@ -119,27 +120,15 @@ async function valuesFor(
   return known;
 }
 
-function has(run: RunContext, name: string): boolean {
-  try {
-    run.valueOf(name);
-    return true;
-  } catch (error) {
-    if (error instanceof Failure) return false;
-    throw error;
-  }
-}
+const has = (run: RunContext, name: string) => !(orFailure(() => run.valueOf(name)) instanceof Failure);
 
 /** A fault in words, as `mismatch` has it; undefined where there is none. @param first the field of a message that names none. */
 function faultIn(first: string, look: () => void): { field: string; message: string } | undefined {
-  try {
-    look();
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    const [, named = first, message = error.message] =
-      messageOf(error).match(/^(branches|host|share|body): (.*)$/s) ?? [];
-    return { field: named, message };
-  }
+  const fault = orFailure(look);
+  if (!(fault instanceof Failure)) return undefined;
+  const [, named = first, message = fault.message] =
+    /^(branches|host|share|body): (.*)$/s.exec(fault.message) ?? [];
+  return { field: named, message };
 }
 
 const on = operation({

@@ -6,6 +6,7 @@
 import * as v from "valibot";
 import type { ActedOn, ActTarget, ScriptAction } from "../../core/acted";
 import type { Operation } from "../../core/operation";
+import { valueAs } from "../../lib/value-in";
 import type { Act } from "./store";
 
 /** How long a script waits for an element, in seconds. */
@@ -66,9 +67,9 @@ function actsOfList(
   answer: unknown,
   told: readonly ActedOn[],
 ): Act[] {
-  const report = v.safeParse(OUTCOMES, answer);
-  if (!report.success || !Array.isArray(input.actions)) return [];
-  const { outcomes } = report.output;
+  const report = valueAs(OUTCOMES, answer);
+  if (!report || !Array.isArray(input.actions)) return [];
+  const { outcomes } = report;
   // What a variable has may go into any field of the list.
   const isSecret = told.some(({ targets }) => targets.some(({ secret }) => secret));
   const setting = (name: string, given: Fields): Act[] => [
@@ -164,10 +165,8 @@ const FIELD = v.object({ name: v.string(), secret: v.boolean() });
 function fieldOf(command: string, target: ActTarget | undefined, result: unknown) {
   if (command === "AC_set_clipboard") return { label: "clipboard", secret: false };
   if (command === "AC_write") return { label: target?.label ?? "", secret: target?.secret ?? true };
-  const field = v.safeParse(FIELD, result);
-  return field.success
-    ? { label: field.output.name, secret: field.output.secret }
-    : { label: "", secret: true };
+  const { name: label, secret } = valueAs(FIELD, result) ?? { name: "", secret: true };
+  return { label, secret };
 }
 
 /** Keys with which no other types a character. */
@@ -199,10 +198,10 @@ function clickOf(input: Fields, { element, isText, label, image }: ActTarget): S
 const STEPS = v.array(v.object({ do: v.string(), element: v.string(), text: v.optional(v.string()) }));
 
 function actsOfSteps(input: Fields, { targets, checks = [] }: ActedOn): Act[] {
-  const steps = v.safeParse(STEPS, input.steps);
-  if (!steps.success) return [];
+  const steps = valueAs(STEPS, input.steps);
+  if (!steps) return [];
   const acts = targets.flatMap((target, at): Act[] => {
-    const step = steps.output[at];
+    const step = steps[at];
     const { element } = target;
     if (!step || element === undefined) return [];
     const one = { element, timeout: PATIENCE_S };

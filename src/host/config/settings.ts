@@ -13,6 +13,7 @@ import { withLock } from "../../lib/lock";
 import { meant } from "../../lib/nearest";
 import { printable } from "../../lib/sanitize";
 import { unusable } from "../../lib/trust-files";
+import { valueIn } from "../../lib/value-in";
 
 /** No list, which `v.record` would take and make an object of. */
 const OBJECT = v.custom<Record<string, unknown>>(isObject);
@@ -105,9 +106,7 @@ function valuesIn(content: unknown, name: string): string[] {
 function contentOf(file: string): Record<string, unknown> {
   const text = readIfThere(file, basename(file));
   if (text === undefined) return {};
-  try {
-    return v.parse(OBJECT, JSON.parse(text));
-  } catch {
-    throw unusable(file, "is not an object as JSON");
-  }
+  const content = valueIn(OBJECT, text);
+  if (!content) throw unusable(file, "is not an object as JSON");
+  return content;
 }

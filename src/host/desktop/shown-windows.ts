@@ -39,7 +39,10 @@ export function pollWindows(backend: Pick<Backend, "windows">): WindowWatch {
         const isPlaced = x !== null && y !== null && width !== null && height !== null;
         const place = isPlaced ? { x, y, width, height } : null;
         return {
-          ...{ id: hwnd, title, program: process, focused },
+          id: hwnd,
+          title,
+          program: process,
+          focused,
           place: state === "minimized" ? undefined : place,
           owners: pid === null ? [] : [`process ${pid}`],
           dialogOf: null,

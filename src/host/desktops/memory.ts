@@ -15,9 +15,9 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isAlive } from "../../lib/alive";
-import { messageOf, systemCode, unavailable } from "../../lib/errors";
+import { messageOf, unavailable } from "../../lib/errors";
 import { mayUse } from "../../lib/look";
-import { orElse } from "../../lib/or-else";
+import { orElse, unlessCode } from "../../lib/or-else";
 
 /** The folders of groups that svc makes, with its process id. */
 const NAME = /^svc-desktop-(\d+)-\d+$/;
@@ -157,13 +157,7 @@ function withBelow(group: string): string[] {
 
 /** Removes a group and those below, which go first. @throws the system error where one has a process. */
 function removeAll(group: string): void {
-  for (const one of withBelow(group).reverse()) {
-    try {
-      rmdirSync(one);
-    } catch (error) {
-      if (systemCode(error) !== "ENOENT") throw error;
-    }
-  }
+  for (const one of withBelow(group).reverse()) unlessCode("ENOENT", () => rmdirSync(one));
 }
 
 /** The group of this process. @throws `unavailable` where there is none whose memory svc may divide. */
@@ -229,13 +223,7 @@ function prepared(home: Home, proc: string): Home {
 }
 
 /** Moves a process to another group; one that has ended meanwhile is in none. */
-function move(pid: number, procs: string): void {
-  try {
-    writeFileSync(procs, `${pid}`);
-  } catch (error) {
-    if (systemCode(error) !== "ESRCH") throw error;
-  }
-}
+const move = (pid: number, procs: string): void => unlessCode("ESRCH", () => writeFileSync(procs, `${pid}`));
 
 /** Whether it is this process, or one that this process has started. */
 function isOurs(pid: number, proc: string): boolean {

@@ -100,7 +100,10 @@ export const showDesk = operation({
   output: v.object({
     desk: v.nullable(
       v.object({
-        ...{ address: v.string(), host_id: v.string(), label: v.string(), joined: v.string() },
+        address: v.string(),
+        host_id: v.string(),
+        label: v.string(),
+        joined: v.string(),
         /** The scopes that its token has here; null where that token is gone. */
         allows: v.nullable(v.array(v.string())),
       }),

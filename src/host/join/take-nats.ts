@@ -5,6 +5,7 @@
  */
 import type { Caller } from "../../core/caller";
 import { badInput, conflict, forbidden } from "../../lib/errors";
+import { jsonOr } from "../../lib/json-in";
 import { configFiles } from "../../lib/paths";
 import { isSignedBy } from "../../trust/identity";
 import { readMembership, writeMembership } from "../../wire/join/membership";
@@ -37,7 +38,7 @@ export async function takeNatsGrant(
     const { id } = key;
     const proof = provedBy(key, natsKeyMessage(desk_key, host_id, nonce));
     if (carrier === undefined) return { id, proof, changed: false };
-    const taken = parsed(carrier);
+    const taken = Object(jsonOr(carrier, () => badInput("carrier: expected JSON")));
     if (taken.kind !== "nats" || taken.id !== id)
       throw badInput("carrier: expected that of this host to NATS");
     const others = carriers.filter(({ kind }) => kind !== "nats");
@@ -46,12 +47,4 @@ export async function takeNatsGrant(
     writeMembership(files.desk, { ...membership, ...changed });
     return { id, proof, changed: true };
   });
-}
-
-function parsed(carrier: string): { readonly kind: string; readonly [field: string]: unknown } {
-  try {
-    return Object(JSON.parse(carrier));
-  } catch {
-    throw badInput("carrier: expected JSON");
-  }
 }

@@ -10,10 +10,10 @@ import { SHA256 } from "../../core/fields";
 import { NAME_TEXT } from "../../core/rights";
 import { busy, messageOf, notFound, systemCode, unavailable } from "../../lib/errors";
 import { ensurePrivateFolder, fileStamp, namesInFolder, writeFileAtomic } from "../../lib/files";
-import { jsonIn } from "../../lib/json-in";
 import { lookThrough } from "../../lib/look";
 import { shortage } from "../../lib/quota";
 import { nextSlice } from "../../lib/turn";
+import { valueIn } from "../../lib/value-in";
 
 /** How many states a host has; those of a named token leave some to others. */
 const STATES = { what: "states", most: 50, times: 1 };
@@ -78,12 +78,12 @@ export function createKeptStates(folder: string): KeptStates {
       if (systemCode(error) === "ENOENT") return undefined;
       throw unavailable(`state/${name}.json cannot be read (${messageOf(error)})`);
     }
-    const read = v.safeParse(KEPT, jsonIn(text));
-    if (!read.success || read.output.name !== name)
+    const state = valueIn(KEPT, text);
+    if (state?.name !== name)
       throw unavailable(
         `state/${name}.json is not a state of this host: \`svc states forget ${name}\`, and apply the state again`,
       );
-    return read.output;
+    return state;
   };
   const entryOf = (name: string): StateEntry | undefined => {
     const stamp = fileStamp(pathOf(name));

@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import { badInput } from "../../lib/errors";
-import { jsonIn } from "../../lib/json-in";
+import { valueIn } from "../../lib/value-in";
 import { openZip, type Zip } from "../../lib/zip";
 import { LIMITS, RUN_FILE, STEP, STEPS_FILE, type Step, TRACED_RUN, type TracedRun } from "./trace";
 
@@ -59,8 +59,7 @@ function* picturesIn(zip: Zip, names: readonly string[]): Generator<readonly [st
 }
 
 function parsed<S extends v.GenericSchema>(schema: S, zip: Zip, name: string, max: number): v.InferOutput<S> {
-  const text = zip.read(name, max).toString("utf8");
-  const found = v.safeParse(schema, jsonIn(text), { abortEarly: true });
-  if (found.success) return found.output;
-  throw badInput(`trace: ${name} in it is not of a trace of svc`);
+  const found = valueIn(schema, zip.read(name, max).toString("utf8"));
+  if (found === undefined) throw badInput(`trace: ${name} in it is not of a trace of svc`);
+  return found;
 }

@@ -6,6 +6,7 @@ import * as v from "valibot";
 import { writeFileAtomic } from "../../lib/files";
 import { removeListed } from "../../lib/folder-files";
 import { readTrustFile, unusable } from "../../lib/trust-files";
+import { valueIn } from "../../lib/value-in";
 import { JOIN_ANSWER } from "./messages";
 
 const MEMBERSHIP = v.object({
@@ -34,11 +35,9 @@ export type Membership = v.InferOutput<typeof MEMBERSHIP>;
 export function readMembership(file: string): Membership | undefined {
   const text = readTrustFile(file);
   if (text === undefined) return undefined;
-  try {
-    return v.parse(MEMBERSHIP, JSON.parse(text.toString()));
-  } catch {
-    throw unusable(file, "does not say which desk this host has joined");
-  }
+  const membership = valueIn(MEMBERSHIP, text.toString());
+  if (!membership) throw unusable(file, "does not say which desk this host has joined");
+  return membership;
 }
 
 /** The pins of the keys that the desk may show. */

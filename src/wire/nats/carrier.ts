@@ -2,6 +2,7 @@
  * How a host reaches the NATS server of its desk, as it keeps that in `desk.json`.
  */
 import * as v from "valibot";
+import { valueAs } from "../../lib/value-in";
 import { NATS_SERVER } from "./desk-part";
 
 const NATS_CARRIER = v.object({
@@ -16,10 +17,5 @@ const NATS_CARRIER = v.object({
 export type NatsCarrier = v.InferOutput<typeof NATS_CARRIER>;
 
 /** That of a host; undefined where it has none. */
-export function natsCarrierIn(carriers: readonly unknown[]): NatsCarrier | undefined {
-  for (const carrier of carriers) {
-    const read = v.safeParse(NATS_CARRIER, carrier);
-    if (read.success) return read.output;
-  }
-  return undefined;
-}
+export const natsCarrierIn = (carriers: readonly unknown[]): NatsCarrier | undefined =>
+  carriers.map((carrier) => valueAs(NATS_CARRIER, carrier)).find((read) => read !== undefined);

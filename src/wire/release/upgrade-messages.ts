@@ -2,6 +2,7 @@
  * What a desk and a host say to one another about an upgrade.
  */
 import * as v from "valibot";
+import { valueAs } from "../../lib/value-in";
 import { LAST_UPGRADE, MAX_RELEASED, RELEASED_BINARY, versionField } from "./released-binary";
 
 /** The most bytes of a piece: in base64 and beside its job, it has to fit into a request (`--max-body`, 1,000,000 bytes). */
@@ -49,6 +50,5 @@ const INSTALL_ACTION = v.tuple([v.literal(INSTALL), v.strictObject({ files: RELE
 
 /** The files of the upgrade that is the only action of a list; undefined for any other list. */
 export function releasedIn(actions: readonly unknown[]) {
-  const read = v.safeParse(INSTALL_ACTION, actions[0]);
-  return actions.length === 1 && read.success ? read.output[1].files : undefined;
+  return actions.length === 1 ? valueAs(INSTALL_ACTION, actions[0])?.[1].files : undefined;
 }

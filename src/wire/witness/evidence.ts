@@ -6,6 +6,8 @@
  */
 import * as v from "valibot";
 import { badInput, Failure, rejected } from "../../lib/errors";
+import { orFailure } from "../../lib/or-else";
+import { valueIn } from "../../lib/value-in";
 import { type Checkpoint, parseCheckpoint, parseHash } from "./checkpoint";
 import { type Hash, MAX_PROOF, nodeHash, provenRanges, sameHash, splitOf } from "./merkle";
 import { parseNote, parseVerifierKey, verifiedBy } from "./signed-note";
@@ -34,8 +36,8 @@ const FILE = v.object({ kind: v.literal("svc audit fork"), version: v.literal(1)
 
 /** @throws a `bad_input` failure for what is no such file. */
 export function parseEvidence(text: string): Evidence {
-  const read = v.safeParse(v.pipe(v.string(), v.parseJson(), FILE), text);
-  if (read.success) return read.output;
+  const read = valueIn(FILE, text);
+  if (read) return read;
   throw badInput("file: expected evidence of a fork, as `svc admin witness-fork` prints it");
 }
 
@@ -76,12 +78,8 @@ export function checkEvidence({ vkey, notes, proof, old }: Evidence): Contradict
 
 /** As {@link checkEvidence}; null also for notes that are wrong. Never throws. */
 export function contradictionOf(evidence: Evidence): Contradiction | null {
-  try {
-    return checkEvidence(evidence);
-  } catch (error) {
-    if (error instanceof Failure) return null;
-    throw error;
-  }
+  const found = orFailure(() => checkEvidence(evidence));
+  return found instanceof Failure ? null : found;
 }
 
 /**

@@ -6,17 +6,19 @@
 import * as v from "valibot";
 import { Failure } from "../../lib/errors";
 import { isSignedBy } from "../../lib/signing-key";
+import { valueIn } from "../../lib/value-in";
 import { type Membership, RESTORED, type RestoreStatement, restoredMessage } from "./messages";
 
 /** The type of the row. `svc audit log` writes none that begins like this. */
 export const RESTORED_ROW = "audit_restored";
 
 /** What its `detail` holds: all that a reader needs who knows the key of the desk. */
-const DETAIL = v.pipe(
-  v.string(),
-  v.parseJson(),
-  v.strictObject({ ...RESTORED.entries, host_id: v.string(), nonce: v.string(), desk_key: v.string() }),
-);
+const DETAIL = v.strictObject({
+  ...RESTORED.entries,
+  host_id: v.string(),
+  nonce: v.string(),
+  desk_key: v.string(),
+});
 
 /** A host's membership, with the public key of the desk. */
 type DeskMembership = Membership & { readonly desk_key: string };
@@ -40,11 +42,11 @@ interface RestoredLog {
 export async function newestRestore(log: RestoredLog, desk_key: string | undefined) {
   const row = await log.newestOf(RESTORED_ROW);
   if (!row) return null;
-  const read = v.safeParse(DETAIL, row.detail);
+  const read = valueIn(DETAIL, row.detail ?? undefined);
   const { id, ts } = row;
   const unknown = { id, ts, former_size: null, size: null, reason: null, by_own_desk: false };
-  if (!read.success) return { ...unknown, fault: "it is not what svc writes there" };
-  const { signature, host_id, nonce, desk_key: signer, ...restored } = read.output;
+  if (!read) return { ...unknown, fault: "it is not what svc writes there" };
+  const { signature, host_id, nonce, desk_key: signer, ...restored } = read;
   const { former_size, size, reason } = restored;
   const isSigned = isSignedBy(signer, restoredMessage({ host_id, nonce }, restored), signature);
   const fault = isSigned ? await rootFault(log, restored) : "the key that it names has not signed it";

@@ -5,6 +5,7 @@
  * all.
  */
 import { conflict, Failure } from "../../../lib/errors";
+import { orFailure } from "../../../lib/or-else";
 import { printable } from "../../../lib/sanitize";
 import { type FollowingFiles, followingNow } from "./following";
 import { generationOf, type OfficeFiles, type TakenOver, takenOverBy } from "./office";
@@ -32,12 +33,5 @@ export function requireInOffice(files: InOfficeFiles, unwritten?: TakenOver): vo
 }
 
 /** Whether this machine may act as a desk. Where nobody knows, it may not. @param unwritten as of {@link requireInOffice}. */
-export function isInOffice(files: InOfficeFiles, unwritten?: TakenOver): boolean {
-  try {
-    requireInOffice(files, unwritten);
-    return true;
-  } catch (error) {
-    if (error instanceof Failure) return false;
-    throw error;
-  }
-}
+export const isInOffice = (files: InOfficeFiles, unwritten?: TakenOver): boolean =>
+  !(orFailure(() => requireInOffice(files, unwritten)) instanceof Failure);

@@ -3,6 +3,7 @@ import { field, fileContent } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { allows, beyond } from "../../../core/rights";
 import { badInput, Failure, forbidden, unavailable } from "../../../lib/errors";
+import { valueIn } from "../../../lib/value-in";
 import { MAX_ENVELOPE } from "../../../wire/receipt/dsse";
 import { RUN_PROOF } from "../../../wire/receipt/statement";
 import type { AuditLog } from "../log";
@@ -104,8 +105,8 @@ export const verifyRun = operation({
 });
 
 function parametersIn(text: string): Readonly<Record<string, unknown>> {
-  const read = v.safeParse(v.pipe(v.string(), v.parseJson(), v.record(v.string(), v.unknown())), text);
-  if (read.success) return read.output;
+  const read = valueIn(v.record(v.string(), v.unknown()), text);
+  if (read) return read;
   throw badInput("parameters: expected a JSON object of variables");
 }
 

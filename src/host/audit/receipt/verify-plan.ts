@@ -1,5 +1,6 @@
 /** Verifying the receipt of a plan: what its desk did, and what each of its hosts did by its own log. */
 import { Failure, rejected } from "../../../lib/errors";
+import { orFailure } from "../../../lib/or-else";
 import { digestOfPlan, type PlanContents } from "../../../wire/job/plan-digest";
 import { type Envelope, envelopeText, statementIn } from "../../../wire/receipt/file";
 import type { PlanStatement, PlanTarget } from "../../../wire/receipt/statement";
@@ -136,12 +137,7 @@ export function refusalsFor(
   const until = lastBegin(specIn(spec).limits, claimsOfPlan(predicate).decided);
   const known = { id, content_sha256, contents, witness, isNamed: true, until };
   return (receipt, target) => {
-    try {
-      verifyHost(receipt, target, known);
-      return null;
-    } catch (error) {
-      if (error instanceof Failure) return error.message;
-      throw error;
-    }
+    const found = orFailure(() => verifyHost(receipt, target, known));
+    return found instanceof Failure ? found.message : null;
   };
 }

@@ -5,6 +5,7 @@
  */
 import * as v from "valibot";
 import { badInput, Failure } from "../../../lib/errors";
+import { valueIn } from "../../../lib/value-in";
 import { isCount, parseCheckpoint, parseHash } from "../../../wire/witness/checkpoint";
 import { type Hash, isIncluded, MAX_PROOF } from "../../../wire/witness/merkle";
 import {
@@ -67,10 +68,7 @@ export function parseProof(text: string): ParsedProof {
 }
 
 /** The row in the extra data, which may be anything; undefined where it is no row. */
-function rowOf(extra: Buffer): AuditRow | undefined {
-  const read = v.safeParse(v.pipe(v.string(), v.parseJson(), AUDIT_ROW), extra.toString());
-  return read.success ? read.output : undefined;
-}
+const rowOf = (extra: Buffer): AuditRow | undefined => valueIn(AUDIT_ROW, extra.toString());
 
 interface TrustedKeys {
   readonly key: VerifierKey;
@@ -108,7 +106,11 @@ export function verifyProof(text: string, { key, witnesses, hash }: TrustedKeys)
   };
   const reason = refusalOr(fault);
   return {
-    ...{ ok: reason === null, reason, origin, size, index },
+    ok: reason === null,
+    reason,
+    origin,
+    size,
+    index,
     row: row ? v.parse(LISTED_ROW, row) : null,
     witnesses: found,
   };

@@ -45,7 +45,10 @@ export function createElements({
   const call = (method: string, args: readonly unknown[]) => child.call(method, args, DEADLINE_MS);
   // Programs answer one after the other: what waits in the child would have no order, and its deadline would end the calls of all.
   const slots = createSlots({
-    ...{ most: 1, ownersOwn: OWNERS, what: "calls of elements", mostWaiting: MAX_WAITING },
+    most: 1,
+    ownersOwn: OWNERS,
+    what: "calls of elements",
+    mostWaiting: MAX_WAITING,
   });
   const of = (requester: Requester) =>
     remote<Elements>((method, args) => slots.run(requester, () => call(method, args)), {

@@ -40,7 +40,10 @@ const most = (count: number) => field(v.optional(whole(1, MOST), count), "How ma
 type ElementSearch = v.InferOutput<v.StrictObjectSchema<typeof SOUGHT, undefined>>;
 
 const soughtOf = ({ name, role, app_name: app, window_title: window, contains }: ElementSearch): Locator => ({
-  ...{ name, role, app, window },
+  name,
+  role,
+  app,
+  window,
   exact: !contains,
 });
 

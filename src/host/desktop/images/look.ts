@@ -115,7 +115,10 @@ function toHit({ x, y, width, height, score }: Match, place: Region, scale: numb
   const [left, top] = [place.x1 + Math.round(x / scale), place.y1 + Math.round(y / scale)];
   const [wide, high] = [Math.max(1, Math.round(width / scale)), Math.max(1, Math.round(height / scale))];
   return {
-    ...{ x: left, y: top, width: wide, height: high },
+    x: left,
+    y: top,
+    width: wide,
+    height: high,
     score: Math.round(score * 10_000) / 10_000,
     center_x: left + Math.floor(wide / 2),
     center_y: top + Math.floor(high / 2),

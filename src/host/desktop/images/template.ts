@@ -44,7 +44,10 @@ export class Template {
     this.variance = varianceOf(image);
     const sums = sumsOf(image);
     const part = (x: number, y: number, width: number, height: number): Part => ({
-      ...{ x, y, width, height },
+      x,
+      y,
+      width,
+      height,
       sum: sumIn(sums, x, y, width, height),
     });
     const columns = edgesOf(image.width, Math.min(MAX_CELLS, Math.round(image.width / CELL)));

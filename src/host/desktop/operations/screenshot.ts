@@ -58,7 +58,10 @@ export const listMonitors = operation({
     const found = await (await service.desktop()).monitors(requesterOf(caller));
     const monitors = found.map(({ x1, y1, x2, y2 }, monitor) => ({
       monitor,
-      ...{ x: x1, y: y1, width: x2 - x1, height: y2 - y1 },
+      x: x1,
+      y: y1,
+      width: x2 - x1,
+      height: y2 - y1,
     }));
     return { monitors };
   },

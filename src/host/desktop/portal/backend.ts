@@ -69,7 +69,9 @@ export async function createPortalBackend(
   return {
     ...desktop,
     session: async () => ({
-      ...{ system: "wayland", name: compositor, way: "the portal" },
+      system: "wayland",
+      name: compositor,
+      way: "the portal",
       lacks: [...(await notAllowed(session, desktop)), ...noClipboard(connection), NO_WINDOWS],
     }),
     allow: session.allow,

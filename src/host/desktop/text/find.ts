@@ -124,7 +124,10 @@ export function around(words: readonly Word[]): TextPlace {
   const height = Math.max(...words.map((word) => word.y + word.height)) - y;
   return {
     text: joined(words.map(({ text }) => text)),
-    ...{ x, y, width, height },
+    x,
+    y,
+    width,
+    height,
     confidence: Math.min(...words.map(({ confidence }) => confidence)),
     center_x: x + Math.floor(width / 2),
     center_y: y + Math.floor(height / 2),

@@ -108,8 +108,11 @@ function sheetOf(pieces: readonly Piece[], times: number): Sheet {
       levels.set(part.levels.subarray(y * part.width, (y + 1) * part.width), to);
     }
     blocks.push({
-      ...{ key, left: column * times, top: (top - from) * times },
-      ...{ from: top * times, until: end * times },
+      key,
+      left: column * times,
+      top: (top - from) * times,
+      from: top * times,
+      until: end * times,
     });
     top = end + MARGIN;
   }

@@ -125,7 +125,10 @@ function rowOf(hwnd: number, { title, program, states }: Toplevel): DesktopWindo
   return {
     hwnd,
     title,
-    ...{ x: null, y: null, width: null, height: null },
+    x: null,
+    y: null,
+    width: null,
+    height: null,
     desktop: null,
     pid: null,
     process: program || null,

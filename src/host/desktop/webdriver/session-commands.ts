@@ -173,7 +173,9 @@ export const sessionCommands: readonly Command[] = [
     rect(await current(call)),
   ),
   command("POST", inSession("/window/rect"), {
-    ...{ ...ACTING, name: "webdriver.set_window_rect", summary: "Move and resize the window" },
+    ...ACTING,
+    name: "webdriver.set_window_rect",
+    summary: "Move and resize the window",
     input: v.strictObject({
       x: field(PLACE, "Left"),
       y: field(PLACE, "Top"),

@@ -106,7 +106,10 @@ function createLook({ screen, ask }: XConnection, { numbersOf }: WindowPropertie
       const isPlaced = x !== null && y !== null && width !== null && height !== null;
       const own = isPlaced ? { x, y, width, height } : null;
       return {
-        ...{ id: hwnd, title, program: process, focused },
+        id: hwnd,
+        title,
+        program: process,
+        focused,
         place: looks?.mapState === IS_VIEWABLE ? around(own, frame) : undefined,
         owners: [clientOf(hwnd), ...(pid === null ? [] : [`process ${pid}`])],
         dialogOf: dialogOf?.[0] ?? null,
