@@ -58,13 +58,9 @@ export interface DesktopWindow {
 }
 
 /** The window that a click at the pointer goes to. */
-export interface PointedWindow {
+export interface PointedWindow extends Pick<DesktopWindow, "title" | "pid"> {
   /** As that of a {@link DesktopWindow}; of a menu, an id of its own. */
   readonly hwnd: number;
-  /** As its program set it: untrusted text. */
-  readonly title: string;
-  /** The id of its process on this host; null when it does not say. */
-  readonly pid: number | null;
 }
 
 /** What a window can be asked for, as its buttons do. */

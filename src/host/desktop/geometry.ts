@@ -13,6 +13,9 @@ export interface Size {
   readonly height: number;
 }
 
+/** A rectangle by its corner. */
+export interface Rect extends Point, Size {}
+
 /** A rectangle; `x2` and `y2` are the first column and row outside it. */
 export interface Region {
   readonly x1: number;
@@ -30,6 +33,12 @@ export const around = (regions: readonly Region[]): Region => ({
 });
 
 export const sizeOf = ({ x1, y1, x2, y2 }: Region): Size => ({ width: x2 - x1, height: y2 - y1 });
+
+/** Where a place is in a picture of `region`, of which `scale` pixels are one unit of the pointer. */
+export const inPicture = ({ x, y }: Point, { x1, y1 }: Region, scale: number): Point => ({
+  x: Math.round((x - x1) * scale),
+  y: Math.round((y - y1) * scale),
+});
 
 /** @throws a `bad_input` failure that names the coordinate outside `desktop`. */
 export function assertOn({ x1, y1, x2, y2 }: Region, { x, y }: Point): void {

@@ -2,6 +2,8 @@
  * What elements say of themselves: one call of AT-SPI2 for each question, and plain values for answers that are not as they should be.
  */
 import * as v from "valibot";
+import { valueAs } from "../../../lib/value-in";
+import type { Rect } from "../geometry";
 import { ACCESSIBLE, type Bus, isRef, NoSuchThing, type Ref } from "./bus";
 import { normalized } from "./said";
 
@@ -44,13 +46,10 @@ const TEXT = v.fallback(v.string(), "");
 
 const isNothing = ({ path }: Ref) => path.endsWith("/null");
 
-/** Where something is on the screen. */
-export interface Bounds {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
+const refIn = (value: unknown): Ref | undefined => {
+  const ref = valueAs(REF, value);
+  return ref && !isNothing(ref) ? ref : undefined;
+};
 
 /** Questions to elements. What a program does not have is undefined, or empty. @throws as the calls of {@link Bus}, but for `NoSuchThing`. */
 export interface Accessibles {
@@ -64,7 +63,7 @@ export interface Accessibles {
   parent(ref: Ref): Promise<Ref | undefined>;
   /** Whether it has each of the states, by their numbers. */
   states(ref: Ref): Promise<(state: number) => boolean>;
-  bounds(ref: Ref): Promise<Bounds | undefined>;
+  bounds(ref: Ref): Promise<Rect | undefined>;
   /** What is said to be its label. */
   labels(ref: Ref): Promise<Ref[]>;
   /** Those below it that have one of the roles; undefined where the program does not search. */
@@ -106,34 +105,26 @@ export function accessibles(bus: Bus): Accessibles {
       const count = await childCount(ref);
       if (count < 1 || count > MAX_CHILDREN) return [];
       const [children] = await ask(ref, "GetChildren");
-      const read = v.safeParse(REFS, children);
-      return read.success ? read.output.slice(0, MAX_CHILDREN).filter((child) => !isNothing(child)) : [];
+      return (valueAs(REFS, children) ?? []).slice(0, MAX_CHILDREN).filter((child) => !isNothing(child));
     },
-    async parent(ref) {
-      const read = v.safeParse(REF, await get(ref, "Parent"));
-      return read.success && !isNothing(read.output) ? read.output : undefined;
-    },
+    parent: async (ref) => refIn(await get(ref, "Parent")),
     async states(ref) {
-      const read = v.safeParse(v.array(v.number()), (await ask(ref, "GetState"))[0]);
-      const words = read.success ? read.output : [];
+      const words = valueAs(v.array(v.number()), (await ask(ref, "GetState"))[0]) ?? [];
       return (state) => (((words[state >> 5] ?? 0) >>> (state & 31)) & 1) === 1;
     },
     async bounds(ref) {
       const [extents] = await gently(bus.call(ref, FACES.component, "GetExtents", "u", [ON_SCREEN]), []);
-      const read = v.safeParse(v.tuple([v.number(), v.number(), v.number(), v.number()]), extents);
-      if (!read.success) return undefined;
-      const [x, y, width, height] = read.output;
+      const read = valueAs(v.tuple([v.number(), v.number(), v.number(), v.number()]), extents);
+      if (!read) return undefined;
+      const [x, y, width, height] = read;
       // GTK says the least whole number of what is on no screen.
       return width > 0 && height > 0 && x > NOWHERE && y > NOWHERE ? { x, y, width, height } : undefined;
     },
     async labels(ref) {
       const [relations] = await ask(ref, "GetRelationSet");
-      const read = v.safeParse(v.array(v.tuple([v.number(), REFS])), relations);
-      return read.success
-        ? read.output
-            .slice(0, MAX_RELATIONS)
-            .flatMap(([kind, refs]) => (kind === LABELLED_BY ? refs.slice(0, 5) : []))
-        : [];
+      return (valueAs(v.array(v.tuple([v.number(), REFS])), relations) ?? [])
+        .slice(0, MAX_RELATIONS)
+        .flatMap(([kind, refs]) => (kind === LABELLED_BY ? refs.slice(0, 5) : []));
     },
     async matches(ref, roles, most) {
       const words = [0, 0, 0, 0, 0];
@@ -144,22 +135,21 @@ export function accessibles(bus: Bus): Accessibles {
         bus.call(ref, FACES.collection, "GetMatches", "(aiia{ss}iaiiasib)uib", body),
         [],
       );
-      const read = v.safeParse(REFS, found);
       // Not all stop at the most that is asked for.
-      return read.success ? read.output.slice(0, most).filter((one) => !isNothing(one)) : undefined;
+      return valueAs(REFS, found)
+        ?.slice(0, most)
+        .filter((one) => !isNothing(one));
     },
     indexInParent: async (ref) => v.parse(NUMBER, (await ask(ref, "GetIndexInParent"))[0]),
     async atPoint(ref, x, y) {
       const body = [x, y, ON_SCREEN];
       const [said] = await gently(bus.call(ref, FACES.component, "GetAccessibleAtPoint", "iiu", body), []);
-      const read = v.safeParse(REF, said);
-      return read.success && !isNothing(read.output) ? read.output : undefined;
+      return refIn(said);
     },
     async cellAt(table, row, column) {
       const body = [row, column];
       const [said] = await gently(bus.call(table, FACES.table, "GetAccessibleAt", "ii", body), []);
-      const read = v.safeParse(REF, said);
-      return read.success && !isNothing(read.output) ? read.output : undefined;
+      return refIn(said);
     },
   };
 }

@@ -3,6 +3,7 @@
  */
 import { deadline } from "../../../lib/deadline";
 import { connect, type XConnection } from "../x11/connection";
+import { IS_VIEWABLE, rectOf } from "../x11/properties";
 
 const CONNECT_MS = 3_000;
 /** How deep windows are inside each other: a frame, the window of a program, and what that has. */
@@ -13,7 +14,6 @@ export type Frame = readonly [x: number, y: number, width: number, height: numbe
 
 /** How many windows inside one are looked at. */
 const MAX_COMPARED = 500;
-const VIEWABLE = 2;
 
 /** The windows inside each other at a place, the outermost first; none without an X server. */
 export async function framesAt(env: NodeJS.ProcessEnv, x: number, y: number): Promise<Frame[]> {
@@ -37,19 +37,15 @@ export async function framesAt(env: NodeJS.ProcessEnv, x: number, y: number): Pr
 }
 
 /** The topmost of the windows inside one that is at a place of the screen. */
-async function topIn({ ask, screen }: XConnection, outer: number, x: number, y: number) {
+async function topIn(connection: XConnection, outer: number, x: number, y: number) {
+  const { ask } = connection;
   const children = ((await ask.QueryTree(outer))?.children ?? []).slice(-MAX_COMPARED);
   const looked = await Promise.all(
     children.map(async (id) => {
-      const [looks, size, corner] = await Promise.all([
-        ask.GetWindowAttributes(id),
-        ask.GetGeometry(id),
-        ask.TranslateCoordinates(id, screen.root, 0, 0),
-      ]);
-      if (looks?.mapState !== VIEWABLE || !size || !corner) return undefined;
-      const { destX, destY } = corner;
-      const isThere = x >= destX && y >= destY && x < destX + size.width && y < destY + size.height;
-      const frame: Frame = [destX, destY, size.width, size.height];
+      const [looks, at] = await Promise.all([ask.GetWindowAttributes(id), rectOf(connection, id)]);
+      if (looks?.mapState !== IS_VIEWABLE || !at) return undefined;
+      const isThere = x >= at.x && y >= at.y && x < at.x + at.width && y < at.y + at.height;
+      const frame: Frame = [at.x, at.y, at.width, at.height];
       return isThere ? { id, frame } : undefined;
     }),
   );

@@ -2,7 +2,8 @@
  * What GTK 4 says otherwise than the rest (seen in 4.8): places are relative to the window, only windows are "showing", what has no name
  * is named by its class (`GtkMenuButton`), names are doubled (`4 4`, `_Retry Retry`), and a menu button has the button that is pressed in it.
  */
-import type { Accessibles, Bounds } from "./accessible";
+import type { Rect } from "../geometry";
+import type { Accessibles } from "./accessible";
 import type { Ref } from "./bus";
 import { STATE } from "./said";
 import type { XWindow, XWindows } from "./x-windows";
@@ -24,7 +25,7 @@ const MAX_REMEMBERED = 20_000;
 const MAX_DEEP = 80;
 
 interface Frame {
-  readonly place?: Bounds | undefined;
+  readonly place?: Rect | undefined;
   /** Undefined where no window on the screen fits. */
   readonly drawn?: XWindow | undefined;
 }
@@ -202,29 +203,29 @@ function frames(ask: Accessibles, windowsOf: (name: string) => Promise<readonly 
 const MAX_SHADOW = 100;
 
 /** How many pixels a unit of the program is: GTK 4 knows whole numbers; 0 where it is another window. */
-function scaleOf(drawn: XWindow, frame: Bounds): number {
+function scaleOf(drawn: XWindow, frame: Rect): number {
   const scale = Math.max(1, Math.floor(drawn.width / frame.width));
   const [wide, high] = [drawn.width / scale - frame.width, drawn.height / scale - frame.height];
   return wide >= -1 && high >= -1 && wide <= 2 * MAX_SHADOW && high <= 2 * MAX_SHADOW ? scale : 0;
 }
 
-const isAsLarge = (window: XWindow, { width, height }: Bounds, scale: number) =>
+const isAsLarge = (window: XWindow, { width, height }: Rect, scale: number) =>
   Math.abs(window.width - width * scale) <= scale && Math.abs(window.height - height * scale) <= scale;
 
 /** A place that is relative to `from`, which is drawn at `to`. */
 const moved = (
-  own: Bounds,
-  from: Bounds,
+  own: Rect,
+  from: Rect,
   to: { readonly x: number; readonly y: number },
   scale: number,
-): Bounds => ({
+): Rect => ({
   x: Math.round(to.x + (own.x - from.x) * scale),
   y: Math.round(to.y + (own.y - from.y) * scale),
   width: own.width * scale,
   height: own.height * scale,
 });
 
-const overlap = (one: Bounds, other: Bounds) =>
+const overlap = (one: Rect, other: Rect) =>
   one.x < other.x + other.width &&
   other.x < one.x + one.width &&
   one.y < other.y + other.height &&

@@ -1,7 +1,7 @@
 /**
  * Whether an element is one that a locator names, and the label that names a field which has no name of its own.
  */
-import type { Bounds } from "./accessible";
+import type { Rect } from "../geometry";
 import type { Locator, State } from "./locator";
 import { normalized, STATE } from "./said";
 
@@ -30,7 +30,7 @@ export function isNamed(name: string, { name: wanted, exact = true }: Locator): 
 }
 
 interface Placement {
-  readonly bounds: Bounds | undefined;
+  readonly bounds: Rect | undefined;
 }
 
 /** The text of the nearest label in the row of a field, to the left of it; empty where there is none. */
@@ -40,9 +40,9 @@ export function besideOf(
   fields: readonly Placement[],
 ): string {
   if (!bounds) return "";
-  const middle = (one: Bounds) => one.y + one.height / 2;
-  const gap = (one: Bounds) => bounds.x - (one.x + one.width);
-  const isBefore = (one: Bounds | undefined): one is Bounds =>
+  const middle = (one: Rect) => one.y + one.height / 2;
+  const gap = (one: Rect) => bounds.x - (one.x + one.width);
+  const isBefore = (one: Rect | undefined): one is Rect =>
     one !== undefined &&
     gap(one) > -2 &&
     gap(one) < MAX_GAP &&

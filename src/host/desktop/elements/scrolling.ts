@@ -2,7 +2,8 @@
  * Scrolling until an element is on the screen: by its program, by the focus, else by the bar of what it is in.
  */
 import { unavailable } from "../../../lib/errors";
-import { type Accessibles, type Bounds, FACES } from "./accessible";
+import type { Rect } from "../geometry";
+import { type Accessibles, FACES } from "./accessible";
 import type { Ref } from "./bus";
 import { above, change, comes, property, type Reach } from "./child-actions";
 import { STATE } from "./said";
@@ -40,7 +41,7 @@ async function isSeen(ask: Accessibles, ref: Ref, isTold: boolean): Promise<bool
   return outer.every((place) => place === undefined || holds(place, own));
 }
 
-const holds = (place: Bounds, { x, y, width, height }: Bounds) => {
+const holds = (place: Rect, { x, y, width, height }: Rect) => {
   const [middle, center] = [y + height / 2, x + width / 2];
   return (
     middle >= place.y &&

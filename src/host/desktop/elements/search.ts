@@ -6,7 +6,8 @@
 import * as v from "valibot";
 import { deadline } from "../../../lib/deadline";
 import { failureOf, timedOut } from "../../../lib/errors";
-import { type Accessibles, type Bounds, pidOf, REFS, REGISTRY } from "./accessible";
+import type { Rect } from "../geometry";
+import { type Accessibles, pidOf, REFS, REGISTRY } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import { COMBO_BOX, labelOf, mayBeLabelled } from "./labels";
 import type { Locator } from "./locator";
@@ -53,7 +54,7 @@ export interface ElementNode extends Place {
   readonly role: number;
   /** Its name, or that of the label beside it. */
   readonly name: string;
-  readonly bounds: Bounds | undefined;
+  readonly bounds: Rect | undefined;
   readonly has: (state: number) => boolean;
 }
 

@@ -2,7 +2,8 @@
  * What some toolkits say otherwise than the rest, mended: {@link gtk4}, and places in larger units of a program that is drawn at twice
  * its size (GTK 3, Qt, windows of Chromium).
  */
-import { type Accessibles, type Bounds, pidOf } from "./accessible";
+import type { Rect } from "../geometry";
+import { type Accessibles, pidOf } from "./accessible";
 import { APPLICATION, type Bus, NoSuchThing, type Ref, rootOf } from "./bus";
 import { gtk4 } from "./gtk4";
 import type { XWindow, XWindows } from "./x-windows";
@@ -82,7 +83,7 @@ function scaled(
 ): Accessibles {
   const known = new Map<string, { readonly until: number; readonly scale: Promise<number | undefined> }>();
   /** A window of Java does not say where it is; the pane that fills it does. */
-  const placeOfTop = async (top: Ref): Promise<Bounds | undefined> => {
+  const placeOfTop = async (top: Ref): Promise<Rect | undefined> => {
     const own = await ask.bounds(top);
     const [pane] = own ? [] : await ask.children(top);
     return own ?? (pane && ask.bounds(pane));
@@ -131,7 +132,7 @@ function scaled(
   };
 }
 
-const times = ({ x, y, width, height }: Bounds, scale: number): Bounds =>
+const times = ({ x, y, width, height }: Rect, scale: number): Rect =>
   scale === 1
     ? { x, y, width, height }
     : {
@@ -147,7 +148,7 @@ const MAX_TITLE = 80;
 const MAX_SCALE = 4;
 
 /** By how much a window is larger than its element says, in quarters; undefined where it is another window. */
-export function scaleBetween(place: Bounds, drawn: Bounds): number | undefined {
+export function scaleBetween(place: Rect, drawn: Rect): number | undefined {
   const scale = Math.round((4 * drawn.width) / place.width) / 4;
   if (scale < 1 || scale > MAX_SCALE) return undefined;
   const apart = (side: "x" | "y" | "width" | "height") => Math.abs(place[side] * scale - drawn[side]);

@@ -3,8 +3,8 @@
  */
 import { deadline } from "../../../lib/deadline";
 import { failureOf } from "../../../lib/errors";
-import type { Point } from "../geometry";
-import type { Accessibles, Bounds } from "./accessible";
+import type { Point, Rect } from "../geometry";
+import type { Accessibles } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { TreeScope } from "./calls";
 import type { Frame } from "./frames";
@@ -162,7 +162,7 @@ export async function readAt(
   asking: Client,
   spot: Point,
   frames: readonly Frame[],
-  popup: Bounds | undefined,
+  popup: Rect | undefined,
 ): Promise<ElementNode[]> {
   const { ask, look } = asking;
   const { places } = await look.places({});
@@ -213,9 +213,9 @@ const MOST_OF = 0.5;
 async function openedAs(
   { look }: Client,
   places: readonly Place[],
-  popup: Bounds,
+  popup: Rect,
 ): Promise<ElementNode[] | undefined> {
-  const size = ({ width, height }: Bounds) => width * height;
+  const size = ({ width, height }: Rect) => width * height;
   const found = await Promise.all(
     places.map(async (place) => {
       const refs = await look.below(place, OPENED, MAX_OPENED).catch(() => []);
@@ -232,7 +232,7 @@ async function openedAs(
 }
 
 /** The part of two places that both have. */
-function shared(one: Bounds, other: Bounds): Bounds {
+function shared(one: Rect, other: Rect): Rect {
   const [x, y] = [Math.max(one.x, other.x), Math.max(one.y, other.y)];
   const right = Math.min(one.x + one.width, other.x + other.width);
   const bottom = Math.min(one.y + one.height, other.y + other.height);

@@ -3,8 +3,9 @@
  * their own.
  */
 import { deadline } from "../../../lib/deadline";
+import type { Rect } from "../geometry";
 import { connect, type XConnection } from "../x11/connection";
-import { IS_VIEWABLE, windowProperties } from "../x11/properties";
+import { IS_VIEWABLE, rectOf, windowProperties } from "../x11/properties";
 import { normalized } from "./said";
 
 const CONNECT_MS = 3_000;
@@ -16,7 +17,7 @@ const FRESH_MS = 100;
 const OWN_BITS = 0x1f_ffff;
 
 /** A window on the screen, in pixels. */
-export interface XWindow {
+export interface XWindow extends Rect {
   readonly id: number;
   /** The same for all windows of one connection to the server. */
   readonly client: number;
@@ -25,10 +26,6 @@ export interface XWindow {
   readonly title: string;
   /** Whether no window manager cares for it: a menu, a list, a tip. */
   readonly isPopup: boolean;
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
   /** How far its contents begin inside of it, as it draws its own shadow (`_GTK_FRAME_EXTENTS`); undefined where it does not say. */
   readonly shadow: { readonly left: number; readonly top: number } | undefined;
 }
@@ -76,18 +73,21 @@ async function windowsOf(connection: XConnection): Promise<readonly XWindow[]> {
   const look = async (id: number, isPopup: boolean): Promise<XWindow | undefined> => {
     const looks = await ask.GetWindowAttributes(id);
     if (looks?.mapState !== IS_VIEWABLE || (isPopup && looks.overrideRedirect === 0)) return undefined;
-    const [size, corner, pid, title, shadow] = await Promise.all([
-      ask.GetGeometry(id),
-      ask.TranslateCoordinates(id, screen.root, 0, 0),
+    const [place, pid, title, shadow] = await Promise.all([
+      rectOf(connection, id),
       properties.numbersOf(id, "_NET_WM_PID"),
       isPopup ? "" : properties.titleOf(id),
       properties.numbersOf(id, "_GTK_FRAME_EXTENTS"),
     ]);
-    if (!size || !corner) return undefined;
+    if (!place) return undefined;
     const [left, , top] = shadow ?? [];
     return {
-      ...{ id, client: id & ~OWN_BITS, pid: pid?.[0] ?? null, title: normalized(title), isPopup },
-      ...{ x: corner.destX, y: corner.destY, width: size.width, height: size.height },
+      ...place,
+      id,
+      client: id & ~OWN_BITS,
+      pid: pid?.[0] ?? null,
+      title: normalized(title),
+      isPopup,
       shadow: left === undefined || top === undefined ? undefined : { left, top },
     };
   };

@@ -7,7 +7,7 @@ import { closeSync } from "node:fs";
 import { sleep } from "../../../lib/deadline";
 import { notFound } from "../../../lib/errors";
 import { isRefusal } from "../remote/dbus";
-import type { Received } from "../remote/dbus-wire";
+import type { BusValue } from "../remote/dbus-wire";
 import type { SessionClipboard } from "../wayland/clipboard";
 import { handText, readText, TEXT_FORMS } from "../wayland/pipes";
 import type { GnomeSession, OpenSession } from "./session";
@@ -106,7 +106,7 @@ async function beginReading({ descriptor }: OpenSession, form: string): Promise<
 }
 
 /** What `SelectionOwnerChanged` says. Mutter puts the list of forms into a struct. */
-function ownerIn(options: Received | undefined): {
+function ownerIn(options: BusValue | undefined): {
   readonly isOwn: boolean;
   readonly all: readonly string[];
 } {

@@ -5,7 +5,7 @@
 import { messageOf, unavailable } from "../../../lib/errors";
 import { createQueue } from "../../../lib/queue";
 import type { Method, SessionBus } from "../remote/dbus";
-import type { BusMessage, Received, Sent } from "../remote/dbus-wire";
+import type { BusMessage, BusValue, Value } from "../remote/dbus-wire";
 import type { OpenRemote, RemoteSession, Stream } from "../remote/session";
 import type { Output } from "../wayland/outputs";
 
@@ -36,13 +36,13 @@ interface MutterStream extends Stream {
 /** A session that is open. */
 export interface OpenSession extends OpenRemote {
   /** Calls a method of `org.gnome.Mutter.RemoteDesktop.Session`. */
-  tell(member: string, signature?: string, values?: readonly Sent[]): Promise<readonly Received[]>;
+  tell(member: string, signature?: string, values?: readonly Value[]): Promise<readonly BusValue[]>;
   /** Calls one that answers with a descriptor, which is the caller's to close. @throws `unavailable` for any other answer. */
-  descriptor(member: string, signature: string, values: readonly Sent[]): Promise<number>;
+  descriptor(member: string, signature: string, values: readonly Value[]): Promise<number>;
 }
 
 /** One that this process has made. */
-interface Made extends OpenSession {
+interface OwnSession extends OpenSession {
   readonly path: string;
   readonly streams: ReadonlyMap<string, MutterStream>;
 }
@@ -50,7 +50,7 @@ interface Made extends OpenSession {
 /** The session with Mutter. */
 export interface GnomeSession extends RemoteSession<OpenSession> {
   /** Each is called with the signals of `org.gnome.Mutter.RemoteDesktop.Session`. */
-  readonly signalListeners: Set<(member: string, body: readonly Received[]) => void>;
+  readonly signalListeners: Set<(member: string, body: readonly BusValue[]) => void>;
   close(): Promise<void>;
 }
 
@@ -64,10 +64,10 @@ export async function createGnomeSession(
   const endListeners: GnomeSession["endListeners"] = new Set();
   /** By the path of a stream, what waits for its node. */
   const nodes = new Map<string, (node: number) => void>();
-  let opened: { readonly layout: string; readonly session: Made } | undefined;
+  let opened: { readonly layout: string; readonly session: OwnSession } | undefined;
   /** When pictures may be tried again, by performance.now(). */
   let again = 0;
-  const forget = (streams: Made["streams"]) => {
+  const forget = (streams: OwnSession["streams"]) => {
     for (const { path } of streams.values()) nodes.delete(path);
   };
   const ended = () => {
@@ -85,13 +85,13 @@ export async function createGnomeSession(
   await bus.follow(owner, signal);
 
   const record = async (cast: string, { name }: Output): Promise<readonly [string, MutterStream]> => {
-    const options: Sent = [["cursor-mode", { signature: "u", value: CURSOR_BESIDE }]];
+    const options: Value = [["cursor-mode", { signature: "u", value: CURSOR_BESIDE }]];
     const method = { path: cast, face: CAST_SESSION, member: "RecordMonitor" };
     const [path] = await bus.call(owner, method, "sa{sv}", [name, options]);
     const node = new Promise<number>((resolve) => nodes.set(String(path), resolve));
     return [name, { path: String(path), node }];
   };
-  const create = async (isCast: boolean, outputs: readonly Output[]): Promise<Made> => {
+  const create = async (isCast: boolean, outputs: readonly Output[]): Promise<OwnSession> => {
     const [path = ""] = await bus.call(owner, { ...REMOTE_ROOT, member: "CreateSession" });
     const at = { path: String(path), face: REMOTE_SESSION };
     const streams = new Map<string, MutterStream>();
@@ -99,7 +99,7 @@ export async function createGnomeSession(
       if (isCast) {
         const get = { path: at.path, face: PROPERTIES, member: "Get" };
         const [id = ""] = await bus.call(owner, get, "ss", [REMOTE_SESSION, "SessionId"]);
-        const options: Sent = [["remote-desktop-session-id", { signature: "s", value: String(id) }]];
+        const options: Value = [["remote-desktop-session-id", { signature: "s", value: String(id) }]];
         const [cast = ""] = await bus.call(owner, { ...CAST_ROOT, member: "CreateSession" }, "a{sv}", [
           options,
         ]);
@@ -113,7 +113,7 @@ export async function createGnomeSession(
     }
     return { path: at.path, streams, castProblem: undefined, ...callsOn(bus, owner, at, streams) };
   };
-  const open = async (outputs: readonly Output[]): Promise<Made> => {
+  const open = async (outputs: readonly Output[]): Promise<OwnSession> => {
     try {
       return await create(true, outputs);
     } catch (error) {
@@ -136,7 +136,7 @@ export async function createGnomeSession(
     const outputs = monitors();
     const layout = JSON.stringify(outputs.map(({ name, region, scale }) => [name, region, scale]));
     const before = opened?.session.path;
-    let made: Made | undefined;
+    let made: OwnSession | undefined;
     if (opened?.layout === layout) {
       const { session } = opened;
       if (forPictures && session.castProblem !== undefined) made = await withPictures(outputs);
@@ -166,7 +166,7 @@ function callsOn(
   bus: SessionBus,
   owner: string,
   at: Pick<Method, "path" | "face">,
-  streams: Made["streams"],
+  streams: OwnSession["streams"],
 ): Omit<OpenSession, "streams" | "castProblem"> {
   const tell: OpenSession["tell"] = (member, ...asked) => bus.call(owner, { ...at, member }, ...asked);
   return {

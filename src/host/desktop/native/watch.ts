@@ -3,7 +3,7 @@
  * of which the frame takes what differs.
  */
 import type { Backend } from "../backend";
-import { sizeOf } from "../geometry";
+import { inPicture, sizeOf } from "../geometry";
 import type { Watch, WatchEvents } from "../screen/child/watch";
 
 /** How often the screen is looked at, in milliseconds: a picture of it costs some 30. */
@@ -44,10 +44,7 @@ export async function watchByLooking(
         });
       return everything;
     },
-    async pointer() {
-      const { x, y } = await pointer();
-      return { x: Math.round((x - region.x1) * scale), y: Math.round((y - region.y1) * scale) };
-    },
+    pointer: async () => inPicture(await pointer(), region, scale),
     close: () => clearInterval(timer),
   };
 }

@@ -6,7 +6,7 @@
 import { deadline } from "../../../lib/deadline";
 import { messageOf, timedOut, unavailable } from "../../../lib/errors";
 import { isRefusal, openSessionBus, type SessionBus } from "../remote/dbus";
-import type { BusMessage, Received, Sent } from "../remote/dbus-wire";
+import type { BusMessage, BusValue, Value } from "../remote/dbus-wire";
 
 /** The name by which the portal is found, and started, and the object that has its interfaces. */
 const PORTAL = "org.freedesktop.portal.Desktop";
@@ -27,7 +27,7 @@ const [MAX_EARLY, EARLY_MS] = [32, 5_000];
 type Refusal = "cancelled" | "refused";
 
 /** What a portal answers. */
-type Answer = { readonly results: ReadonlyMap<Received, Received> } | { readonly refusal: Refusal };
+type Answer = { readonly results: ReadonlyMap<BusValue, BusValue> } | { readonly refusal: Refusal };
 
 /** A portal that lets programs use the desktop. */
 export interface Portal {
@@ -55,7 +55,7 @@ export interface PortalOnBus {
   /** Closes a session. Never throws. */
   closeSession(portal: Portal, session: string): Promise<void>;
   /** A call that is answered at once: of what a session may do. @throws `unavailable`, `timeout`. */
-  tell(portal: Portal, member: string, signature: string, values: readonly Sent[]): Promise<unknown>;
+  tell(portal: Portal, member: string, signature: string, values: readonly Value[]): Promise<unknown>;
   /** The descriptor of a connection to PipeWire that shows the streams of a session, which is the caller's to close. */
   pipewire(portal: Portal, session: string): Promise<number>;
 }
@@ -65,15 +65,15 @@ interface PortalRequest {
   readonly face: string;
   readonly member: string;
   readonly signature: string;
-  readonly args: readonly Sent[];
-  readonly options: readonly Sent[];
+  readonly args: readonly Value[];
+  readonly options: readonly Value[];
 }
 
 /** Whether the program of a compositor is that of KDE. */
 export const isKwin = (compositor: string): boolean => compositor.startsWith("kwin_wayland");
 
 /** An option, with its type. */
-export const option = (name: string, signature: string, value: Sent): Sent => [name, { signature, value }];
+export const option = (name: string, signature: string, value: Value): Value => [name, { signature, value }];
 
 /** A name of a new object, which nobody guesses. */
 const newToken = () => `svc_${crypto.randomUUID().replaceAll("-", "")}`;
@@ -116,7 +116,7 @@ export async function openPortal(env: NodeJS.ProcessEnv, lost: () => void): Prom
       const [handle] = await bus.call(owner, { path: ROOT, face, member }, signature, [...args, all], ms);
       const path = String(handle);
       const answer = answers.of(path);
-      let come: readonly Received[] | undefined;
+      let come: readonly BusValue[] | undefined;
       answer.then((body) => {
         come = body;
       });
@@ -146,7 +146,7 @@ export async function openPortal(env: NodeJS.ProcessEnv, lost: () => void): Prom
 }
 
 /** The name of a new session, as an option. */
-export const sessionToken = (): Sent => option("session_handle_token", "s", newToken());
+export const sessionToken = (): Value => option("session_handle_token", "s", newToken());
 
 const NO_PORTAL = "no portal answers on the session bus (Debian: xdg-desktop-portal)";
 
@@ -158,24 +158,24 @@ function refuseNoPortal(error: unknown): never {
   );
 }
 
-function answerIn([code, results]: readonly Received[]): Answer {
+function answerIn([code, results]: readonly BusValue[]): Answer {
   if (code === 0) return { results: results instanceof Map ? results : new Map() };
   return { refusal: code === 1 ? "cancelled" : "refused" };
 }
 
 /** The answers to requests, by their paths. */
 export interface Answers {
-  take(path: string, body: readonly Received[]): void;
+  take(path: string, body: readonly BusValue[]): void;
   /** It may have come already: the path of a request is known with the answer to the call that made it. */
-  of(path: string): Promise<readonly Received[]>;
+  of(path: string): Promise<readonly BusValue[]>;
   forget(path: string): void;
 }
 
 /** @param now in milliseconds; it only goes up. */
 export function createAnswers(now = () => performance.now()): Answers {
-  const asked = new Map<string, (body: readonly Received[]) => void>();
+  const asked = new Map<string, (body: readonly BusValue[]) => void>();
   /** Those that came before. One to a request that was withdrawn stays until it is old: nobody takes it. */
-  const early = new Map<string, { readonly body: readonly Received[]; readonly at: number }>();
+  const early = new Map<string, { readonly body: readonly BusValue[]; readonly at: number }>();
   return {
     take(path, body) {
       const resolve = asked.get(path);
@@ -188,7 +188,7 @@ export function createAnswers(now = () => performance.now()): Answers {
       const known = early.get(path);
       early.delete(path);
       if (known) return known.body;
-      const { promise, resolve } = Promise.withResolvers<readonly Received[]>();
+      const { promise, resolve } = Promise.withResolvers<readonly BusValue[]>();
       asked.set(path, resolve);
       return promise;
     },

@@ -9,7 +9,7 @@ import { timedOut, unavailable } from "../../../lib/errors";
 import type { OpenRemote, RemoteSession } from "../remote/session";
 import type { Output } from "../wayland/outputs";
 import type { Portal, PortalOnBus } from "./portal";
-import { type Made, start } from "./start";
+import { type OwnSession, start } from "./start";
 import { inTurn, isInStore } from "./token";
 
 /** How long things may take, in milliseconds. */
@@ -66,7 +66,7 @@ export function createPortalSession(parts: PortalParts): PortalSession {
   /** Whether the token has restored nothing, and until when nothing is tried, by performance.now(). */
   let hasFailed = false;
   let waits = 0;
-  const keep = (made: Made, outputs: readonly Output[]) => {
+  const keep = (made: OwnSession, outputs: readonly Output[]) => {
     hasFailed = false;
     return open.keep(made, outputs);
   };
@@ -171,18 +171,18 @@ export function createPortalSession(parts: PortalParts): PortalSession {
 }
 
 /** The session that is open. */
-interface Open extends Pick<PortalSession, "endListeners" | "close"> {
+interface PortalState extends Pick<PortalSession, "endListeners" | "close"> {
   /** With the monitors that it was made for; undefined where there is none. */
-  now(): { readonly layout: string; readonly session: Made } | undefined;
+  now(): { readonly layout: string; readonly session: OwnSession } | undefined;
   /** Takes it in place of the one before. */
-  keep(made: Made, outputs: readonly Output[]): Promise<void>;
+  keep(made: OwnSession, outputs: readonly Output[]): Promise<void>;
   /** The portal does not know the session at `path` any more. */
   gone(path: string): void;
 }
 
-function createOpen({ onBus, permission }: Pick<PortalParts, "onBus" | "permission">): Open {
+function createOpen({ onBus, permission }: Pick<PortalParts, "onBus" | "permission">): PortalState {
   const endListeners: PortalSession["endListeners"] = new Set();
-  let opened: ReturnType<Open["now"]>;
+  let opened: ReturnType<PortalState["now"]>;
   let isClosed = false;
   const ended = () => {
     if (!opened) return;

@@ -4,7 +4,7 @@
 import { Failure, messageOf, unavailable } from "../../../lib/errors";
 import { isToken } from "../kept-permission";
 import { isRefusal } from "../remote/dbus";
-import type { Received, Sent } from "../remote/dbus-wire";
+import type { BusValue, Value } from "../remote/dbus-wire";
 import type { OpenRemote, Stream } from "../remote/session";
 import type { Output } from "../wayland/outputs";
 import { CAST, isKwin, option, type Portal, type PortalOnBus, REMOTE, sessionToken } from "./portal";
@@ -20,7 +20,7 @@ const GONE = ["ServiceUnknown", "NameHasNoOwner", "NoReply"].map(
 );
 
 /** A session that this process has made. */
-export interface Made extends OpenRemote {
+export interface OwnSession extends OpenRemote {
   readonly path: string;
   readonly portal: Portal;
 }
@@ -60,13 +60,13 @@ interface Start {
 export async function start(
   { onBus, permission, compositor }: StartParts,
   { portal, token, outputs, ms, answerMs, gone }: Start,
-): Promise<Made | undefined> {
+): Promise<OwnSession | undefined> {
   const until = performance.now() + Math.max(ms, answerMs);
   const ask = async (
     face: string,
     member: string,
     args: readonly string[],
-    options: readonly Sent[],
+    options: readonly Value[],
     most = answerMs,
   ) => {
     const signature = `${"o".repeat(Math.min(args.length, 1))}${"s".repeat(Math.max(args.length - 1, 0))}a{sv}`;
@@ -108,19 +108,19 @@ export async function start(
 }
 
 /** What is known of a session that has been started. */
-interface Started extends Pick<Start, "outputs" | "gone">, Pick<StartParts, "compositor"> {
+interface StartAnswer extends Pick<Start, "outputs" | "gone">, Pick<StartParts, "compositor"> {
   readonly path: string;
-  readonly results: ReadonlyMap<Received, Received>;
+  readonly results: ReadonlyMap<BusValue, BusValue>;
 }
 
-function madeOf(onBus: PortalOnBus, portal: Portal, started: Started): Made {
+function madeOf(onBus: PortalOnBus, portal: Portal, started: StartAnswer): OwnSession {
   const { path, results, outputs, compositor, gone } = started;
   const nodes = nodesOf(results.get("streams"), outputs);
   const streams = new Map<string, Stream>(
     [...nodes].map(([name, node]) => [name, { node: Promise.resolve(node) }]),
   );
   const notch = isKwin(compositor) ? KWIN_NOTCH : 1;
-  const tell = async (member: string, signature: string, ...values: readonly Sent[]) => {
+  const tell = async (member: string, signature: string, ...values: readonly Value[]) => {
     try {
       await onBus.tell(portal, member, `oa{sv}${signature}`, [path, [], ...values]);
     } catch (error) {
@@ -129,7 +129,9 @@ function madeOf(onBus: PortalOnBus, portal: Portal, started: Started): Made {
     }
   };
   return {
-    ...{ path, portal, streams },
+    path,
+    portal,
+    streams,
     castProblem: streams.size > 0 ? undefined : "whoever allowed it shares no monitor",
     // The portal has devices of its own, which are there as long as it is.
     wake: async () => {},
@@ -149,8 +151,8 @@ function madeOf(onBus: PortalOnBus, portal: Portal, started: Started): Made {
 }
 
 /** The nodes of PipeWire by the names of their monitors: a stream says where its monitor is, and how large. */
-function nodesOf(streams: Received | undefined, outputs: readonly Output[]): ReadonlyMap<string, number> {
-  const all = (Array.isArray(streams) ? streams : []).flatMap((one: Received) => {
+function nodesOf(streams: BusValue | undefined, outputs: readonly Output[]): ReadonlyMap<string, number> {
+  const all = (Array.isArray(streams) ? streams : []).flatMap((one: BusValue) => {
     if (!Array.isArray(one) || !(one[1] instanceof Map)) return [];
     return [{ node: Number(one[0]), at: pairIn(one[1].get("position")) }];
   });
@@ -165,5 +167,5 @@ function nodesOf(streams: Received | undefined, outputs: readonly Output[]): Rea
   return nodes;
 }
 
-const pairIn = (value: Received | undefined): readonly [number, number] | undefined =>
+const pairIn = (value: BusValue | undefined): readonly [number, number] | undefined =>
   Array.isArray(value) && value.length === 2 ? [Number(value[0]), Number(value[1])] : undefined;

@@ -3,7 +3,7 @@
  */
 import type { Point, Region } from "../geometry";
 import type { XConnection } from "../x11/connection";
-import type { WindowProperties } from "../x11/properties";
+import { rectOf, type WindowProperties } from "../x11/properties";
 import { rootPlace } from "../x11/screen";
 import type { SeenWindow } from "./script";
 
@@ -68,12 +68,7 @@ async function programIn({ ask, screen }: XConnection, { listed }: WindowPropert
 }
 
 /** Where a window is, without its frame; undefined for one that has gone. */
-export async function placeOnRoot({ ask, screen }: XConnection, id: number): Promise<Region | undefined> {
-  const [size, corner] = await Promise.all([
-    ask.GetGeometry(id),
-    ask.TranslateCoordinates(id, screen.root, 0, 0),
-  ]);
-  if (!size || !corner) return undefined;
-  const { destX: x1, destY: y1 } = corner;
-  return { x1, y1, x2: x1 + size.width, y2: y1 + size.height };
+export async function placeOnRoot(connection: XConnection, id: number): Promise<Region | undefined> {
+  const at = await rectOf(connection, id);
+  return at && { x1: at.x, y1: at.y, x2: at.x + at.width, y2: at.y + at.height };
 }

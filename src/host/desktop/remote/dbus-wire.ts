@@ -6,20 +6,20 @@
 /** A value with the type that it has on the wire. */
 export interface Variant {
   readonly signature: string;
-  readonly value: Sent;
+  readonly value: Value;
 }
 
 /** What is sent; a dictionary is a list of pairs. */
-export type Sent = string | number | boolean | Variant | readonly Sent[];
+export type Value = string | number | boolean | Variant | readonly Value[];
 
 /** What is received: a variant is what it holds, a dictionary a map, a struct and an array a list, `h` a descriptor. */
-export type Received =
+export type BusValue =
   | string
   | number
   | bigint
   | boolean
-  | readonly Received[]
-  | ReadonlyMap<Received, Received>;
+  | readonly BusValue[]
+  | ReadonlyMap<BusValue, BusValue>;
 
 /** A message, as far as it is used. */
 export interface BusMessage {
@@ -33,7 +33,7 @@ export interface BusMessage {
   /** The number of the call that it answers. */
   readonly replyTo: number | undefined;
   readonly signature: string;
-  readonly body: readonly Received[];
+  readonly body: readonly BusValue[];
   /** Those that came with it: whoever gets the message closes them. */
   readonly descriptors: readonly number[];
 }
@@ -90,8 +90,8 @@ function endOfType(signature: string, from: number): number {
 /** What a container holds: the types between its brackets. */
 const inside = (type: string) => typesIn(type.slice(1, -1));
 
-const membersOf = (value: Sent): readonly Sent[] => (Array.isArray(value) ? value : []);
-const isVariant = (value: Sent): value is Variant => typeof value === "object" && "signature" in value;
+const membersOf = (value: Value): readonly Value[] => (Array.isArray(value) ? value : []);
+const isVariant = (value: Value): value is Variant => typeof value === "object" && "signature" in value;
 
 /** Builds a message, piece by piece. */
 class Writer {
@@ -102,7 +102,7 @@ class Writer {
     this.#add(Buffer.alloc((to - (this.size % to)) % to));
   }
 
-  put(type: string, value: Sent): void {
+  put(type: string, value: Value): void {
     this.align(alignmentOf(type));
     const kind = type[0] ?? "";
     if (kind === "a") this.#list(type.slice(1), membersOf(value));
@@ -117,7 +117,7 @@ class Writer {
     return Buffer.concat(this.#pieces);
   }
 
-  #variant(value: Sent): void {
+  #variant(value: Value): void {
     if (!isVariant(value)) throw new TypeError("expected a value with its type");
     this.put("g", value.signature);
     this.put(value.signature, value.value);
@@ -140,7 +140,7 @@ class Writer {
     this.#add(bytes);
   }
 
-  #list(type: string, values: readonly Sent[]): void {
+  #list(type: string, values: readonly Value[]): void {
     const size = Buffer.alloc(4);
     this.#add(size);
     // The gap before the first is no part of the size.
@@ -150,7 +150,7 @@ class Writer {
     size.writeUInt32LE(this.size - from);
   }
 
-  #struct(types: readonly string[], values: readonly Sent[]): void {
+  #struct(types: readonly string[], values: readonly Value[]): void {
     for (const [nth, type] of types.entries()) this.put(type, values[nth] ?? 0);
   }
 
@@ -161,7 +161,7 @@ class Writer {
 }
 
 /** The lists of two among values. */
-const pairsOf = (all: Received): Array<[Received, Received]> =>
+const pairsOf = (all: BusValue): Array<[BusValue, BusValue]> =>
   Array.isArray(all) ? all.flatMap((one) => (Array.isArray(one) ? [[one[0], one[1]]] : [])) : [];
 
 /** Reads values; every read is within the message. */
@@ -172,7 +172,7 @@ class Reader {
     private readonly descriptors: readonly number[],
   ) {}
 
-  get(type: string): Received {
+  get(type: string): BusValue {
     this.align(alignmentOf(type));
     switch (type[0]) {
       case "y":
@@ -213,12 +213,12 @@ class Reader {
     this.next((to - (this.at % to)) % to);
   }
 
-  private list(type: string): Received {
+  private list(type: string): BusValue {
     const size = this.bytes.readUInt32LE(this.next(4));
     this.align(alignmentOf(type));
     const end = this.at + size;
     if (end > this.bytes.length) throw new RangeError("a message is shorter than its values");
-    const all: Received[] = [];
+    const all: BusValue[] = [];
     while (this.at < end) {
       const from = this.at;
       all.push(this.get(type));
@@ -246,11 +246,11 @@ export function callMessage(
   to: string,
   { path, face, member }: { readonly path: string; readonly face: string; readonly member: string },
   signature: string,
-  values: readonly Sent[],
+  values: readonly Value[],
 ): Buffer {
   const body = new Writer();
   for (const [nth, type] of typesIn(signature).entries()) body.put(type, values[nth] ?? 0);
-  const field = (number: number, type: string, value: string): Sent => [number, { signature: type, value }];
+  const field = (number: number, type: string, value: string): Value => [number, { signature: type, value }];
   const fields = [
     field(FIELD.path, "o", path),
     field(FIELD.face, "s", face),

@@ -9,13 +9,13 @@ import { sessionBusAddress, socketPathIn } from "../bus-address";
 import { connectSocket } from "../wayland/socket";
 import {
   type BusMessage,
+  type BusValue,
   callMessage,
   HEAD_SIZE,
   MESSAGE_TYPE,
   messageSize,
-  type Received,
   readMessage,
-  type Sent,
+  type Value,
 } from "./dbus-wire";
 
 /** How long an answer may take, in milliseconds. */
@@ -44,15 +44,15 @@ export interface SessionBus {
     to: string,
     method: Method,
     signature?: string,
-    values?: readonly Sent[],
+    values?: readonly Value[],
     ms?: number,
-  ): Promise<readonly Received[]>;
+  ): Promise<readonly BusValue[]>;
   /**
    * The descriptor that the method answers with, which is the caller's to close from then on.
    *
    * @throws as {@link SessionBus.call}; `unavailable` where the answer is anything else: what is no descriptor may be the number of one of this process.
    */
-  descriptor(to: string, method: Method, signature?: string, values?: readonly Sent[]): Promise<number>;
+  descriptor(to: string, method: Method, signature?: string, values?: readonly Value[]): Promise<number>;
   /** The unique name of who owns `name`, and its process; undefined where nobody does. */
   ownerOf(name: string): Promise<{ readonly name: string; readonly pid: number } | undefined>;
   /** Has `take` called with the signals of `sender` (a unique name) from now on. */
@@ -61,7 +61,7 @@ export interface SessionBus {
 }
 
 /** A call that waits for its answer. */
-interface Asked extends Pick<PromiseWithResolvers<BusMessage>, "resolve" | "reject"> {
+interface PendingCall extends Pick<PromiseWithResolvers<BusMessage>, "resolve" | "reject"> {
   /** Whether a descriptor is kept that it answers with. */
   readonly isForDescriptor: boolean;
 }
@@ -114,7 +114,7 @@ export async function openSessionBus(
   });
   if (!socket) return undefined;
   const call: SessionBus["call"] = async (...asked) => (await calls.ask(false, asked)).body;
-  const askBus = (member: string, signature: string, values: readonly Sent[]) =>
+  const askBus = (member: string, signature: string, values: readonly Value[]) =>
     call(BUS_NAME, { ...BUS, member }, signature, values);
   // D-Bus Specification, "Authentication Protocol": a null byte, then who this is, which the socket proves.
   socket.send(Buffer.from(`\0AUTH EXTERNAL ${Buffer.from(`${process.getuid?.()}`).toString("hex")}\r\n`));
@@ -164,7 +164,7 @@ interface Calls {
 }
 
 function createCalls(send: (bytes: Buffer) => void): Calls {
-  const waiting = new Map<number, Asked>();
+  const waiting = new Map<number, PendingCall>();
   let serials = 0;
   let ended: string | undefined;
   return {

@@ -99,11 +99,9 @@ export function createRemoteScreen(
         const { x1, y1 } = output.region;
         parts.push({
           output: { ...output, transform: 0 },
-          ...{
-            shared,
-            scale,
-            picture: cut(`${who} gives pictures of ${output.name}`, picture, moved(shared, -x1, -y1), scale),
-          },
+          shared,
+          scale,
+          picture: cut(`${who} gives pictures of ${output.name}`, picture, moved(shared, -x1, -y1), scale),
         });
       } finally {
         shown.leave();

@@ -1,26 +1,21 @@
 /**
  * Watching the screen of a session on the bus: PipeWire gives a picture for each change. It does not say where; the frame of viewers takes what differs.
  */
-import type { Backend } from "../backend";
-import { sizeOf } from "../geometry";
-import type { Rect } from "../screen/child/frame";
+import { inPicture, type Rect, sizeOf } from "../geometry";
 import type { Watch, WatchEvents } from "../screen/child/watch";
 import { blit } from "../wayland/blit";
-import { boundsOf, type Output, type Outputs } from "../wayland/outputs";
+import { boundsOf, layoutOf, type Output } from "../wayland/outputs";
 import { moved, scaled } from "../wayland/screen";
+import type { OutputParts } from "../wayland/watch";
 import type { Live, RemoteScreen } from "./screen";
 
 /** What of the desktop a watch needs. */
-interface WatchParts {
+interface WatchParts extends OutputParts {
   readonly screen: RemoteScreen;
-  readonly outputs: Outputs;
-  readonly pointer: Backend["pointer"];
-  /** Each is called when the clipboard may have another text. */
-  readonly clipboardListeners: Set<() => void>;
 }
 
 /** One monitor that is watched. */
-interface Watched {
+interface WatchedMonitor {
   readonly live: Live;
   /** Where it is in the picture of all. */
   readonly place: Rect;
@@ -33,7 +28,7 @@ export async function watchRemote(parts: WatchParts, events: WatchEvents): Promi
   const { screen, outputs, clipboardListeners } = parts;
   const all = outputs.list();
   const bounds = boundsOf(all);
-  const before = JSON.stringify(all.map(layoutOf));
+  const before = layoutOf(all);
   const lives: Live[] = [];
   try {
     for (const output of all) lives.push(await screen.live(output));
@@ -45,7 +40,7 @@ export async function watchRemote(parts: WatchParts, events: WatchEvents): Promi
   const scale = Math.max(1, ...lives.map(({ picture }, nth) => scaleOf(all[nth], picture?.width)));
   const { width, height } = scaled(bounds, scale);
   const canvas = { width, height, pixels: new Int32Array(width * height) };
-  const watched = lives.map((live, nth): Watched => {
+  const watched = lives.map((live, nth): WatchedMonitor => {
     const region = all[nth]?.region ?? bounds;
     return { live, place: scaled(moved(region, -bounds.x1, -bounds.y1), scale), grabbed: -1 };
   });
@@ -69,7 +64,7 @@ export async function watchRemote(parts: WatchParts, events: WatchEvents): Promi
   const look = () => {
     const problem = watched.map(({ live }) => live.problem).find((one) => one !== undefined);
     if (problem !== undefined) return over(problem);
-    if (JSON.stringify(outputs.list().map(layoutOf)) !== before) return over("the screen has another size");
+    if (layoutOf(outputs.list()) !== before) return over("the screen has another size");
     if (isSaid || watched.every(({ live, grabbed }) => live.count === grabbed)) return;
     isSaid = true;
     events.damaged();
@@ -94,15 +89,10 @@ export async function watchRemote(parts: WatchParts, events: WatchEvents): Promi
       }
       return areas;
     },
-    async pointer() {
-      const { x, y } = await parts.pointer();
-      return { x: Math.round((x - bounds.x1) * scale), y: Math.round((y - bounds.y1) * scale) };
-    },
+    pointer: async () => inPicture(await parts.pointer(), bounds, scale),
     close,
   };
 }
 
 const scaleOf = (output: Output | undefined, width: number | undefined) =>
   output && width !== undefined ? width / sizeOf(output.region).width : 1;
-
-const layoutOf = ({ name, region, transform }: Output) => [name, region, transform];

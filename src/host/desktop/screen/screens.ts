@@ -10,7 +10,7 @@ import type { SessionList } from "../../../core/answer-schemas";
 import { type Publish, unheard } from "../../../core/events";
 import { allows, beyond } from "../../../core/rights";
 import { deadline } from "../../../lib/deadline";
-import { cancelled, conflict, Failure, messageOf } from "../../../lib/errors";
+import { cancelled, conflict, messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
 import type { stateEndpoint } from "../../../wire/screen/endpoints";
 import { CLOSE, type Ending, type ViewerView } from "../../../wire/screen/viewer";
@@ -19,7 +19,17 @@ import { type Admission, type AdmittedViewer, requireOn, requireRoom } from "./a
 import type { ViewerCalls, ViewerEvents, ViewerStats } from "./calls";
 import { type Control, type ControlLock, createControl, noSuchViewer } from "./control";
 import { screenClosed, screenControl, screenOpened, screenWaiting } from "./events";
-import { aboutText, newViewer, quoted, refused, sessionOf, type Viewer } from "./viewer";
+import {
+  aboutText,
+  endWith,
+  idleOf,
+  newViewer,
+  quoted,
+  refused,
+  sessionOf,
+  type Viewer,
+  viewOf,
+} from "./viewer";
 import { type ConsentParts, createConsent } from "./viewer-consent";
 
 /** After so many seconds without a key or a move of the pointer control ends. */
@@ -102,7 +112,8 @@ export class LiveScreen {
     const viewer = newViewer({ grant, client, carrier, id });
     this.#viewers.set(viewer.record.id, viewer);
     this.parts.desktop.viewerListeners.add(this.#listener);
-    this.#endWith(viewer, caller, signal);
+    const token = grant.name === null ? undefined : this.parts.untilRevoked(grant.name);
+    endWith(viewer, { caller, signal }, token, (why, code) => void this.end(viewer.record.id, why, code));
     try {
       await this.#approve(viewer, control);
       return await this.#letIn(viewer, control);
@@ -162,11 +173,11 @@ export class LiveScreen {
 
   /** @throws `not_found` without it. */
   viewer(id: string): ViewerView {
-    return this.#shown(this.#requireViewer(id));
+    return viewOf(this.#requireViewer(id), this.#control);
   }
 
   viewers(): ViewerView[] {
-    return Array.from(this.#viewers.values(), (viewer) => this.#shown(viewer));
+    return Array.from(this.#viewers.values(), (viewer) => viewOf(viewer, this.#control));
   }
 
   /** Who uses pointer and keyboard; null for nobody. */
@@ -202,25 +213,6 @@ export class LiveScreen {
     const viewer = this.#viewers.get(id);
     if (!viewer) throw noSuchViewer(id);
     return viewer;
-  }
-
-  /** Ends the viewer with its token, and with its client. */
-  #endWith(viewer: Viewer, caller: Admission["caller"], signal: AbortSignal): void {
-    const { grant, record } = viewer;
-    const token = grant.name === null ? undefined : this.parts.untilRevoked(grant.name);
-    const lost = () => void this.end(record.id, "its token has ended", CLOSE.token);
-    const left = () => void this.end(record.id, "its client has gone", CLOSE.gone);
-    token?.addEventListener("abort", lost);
-    signal.addEventListener("abort", left);
-    const ends = caller.request?.untilTokenEnds?.();
-    // Other reasons are those of the server itself.
-    ends?.signal.addEventListener("abort", () => ends.signal.reason instanceof Failure && lost());
-    viewer.unlisten = () => {
-      ends?.ended();
-      token?.removeEventListener("abort", lost);
-      signal.removeEventListener("abort", left);
-    };
-    if (token?.aborted) lost();
   }
 
   /** Leaves the row, and has the desktop expect it. */
@@ -324,23 +316,8 @@ export class LiveScreen {
     });
   }
 
-  #shown({ record: one, stats }: Viewer): ViewerView {
-    return {
-      ...one,
-      control: this.#control.holder()?.id === one.id,
-      wants_control: this.#control.isWaiting(one.id),
-      stats: stats && {
-        fps: stats.fps,
-        bitrate_kbps: stats.bitrate_kbps,
-        rtt_ms: stats.rtt_ms,
-        jitter_ms: stats.jitter_ms,
-        loss_pct: stats.loss_pct,
-      },
-    };
-  }
-
   #dataOf(viewer: Viewer): Omit<ViewerView, "stats"> {
-    const { stats: _, ...data } = this.#shown(viewer);
+    const { stats: _, ...data } = viewOf(viewer, this.#control);
     return data;
   }
 
@@ -353,8 +330,3 @@ export class LiveScreen {
     }
   }
 }
-
-/** Since its last input, or since it has control. */
-const idleOf = ({ controlled }: Viewer, { idle_s }: ViewerStats) =>
-  // It may have controlled before.
-  Math.min(idle_s ?? Number.POSITIVE_INFINITY, (performance.now() - controlled) / 1_000);

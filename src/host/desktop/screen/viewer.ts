@@ -2,8 +2,10 @@
 import type { SessionList } from "../../../core/answer-schemas";
 import type { Grant } from "../../../core/rights";
 import { Failure, type FailureCode } from "../../../lib/errors";
-import type { CarrierKind, Ending, ViewerView } from "../../../wire/screen/viewer";
+import { type CarrierKind, CLOSE, type Ending, type ViewerView } from "../../../wire/screen/viewer";
+import type { Admission } from "./admission";
 import type { ViewerStats } from "./calls";
+import type { Control } from "./control";
 
 /** A viewer. */
 export interface Viewer {
@@ -92,3 +94,47 @@ export const sessionOf = ({ record: one, stats }: Viewer): SessionList["sessions
   bytes_received: 0,
   files_received: 0,
 });
+
+/** As it is shown. */
+export const viewOf = (
+  { record, stats }: Viewer,
+  control: Pick<Control, "holder" | "isWaiting">,
+): ViewerView => ({
+  ...record,
+  control: control.holder()?.id === record.id,
+  wants_control: control.isWaiting(record.id),
+  stats: stats && {
+    fps: stats.fps,
+    bitrate_kbps: stats.bitrate_kbps,
+    rtt_ms: stats.rtt_ms,
+    jitter_ms: stats.jitter_ms,
+    loss_pct: stats.loss_pct,
+  },
+});
+
+/** Since its last input, or since it has control, in seconds. */
+export const idleOf = ({ controlled }: Viewer, { idle_s }: ViewerStats): number =>
+  // It may have controlled before.
+  Math.min(idle_s ?? Number.POSITIVE_INFINITY, (performance.now() - controlled) / 1_000);
+
+/** Calls `end` when the token of the viewer ends, and when its client goes. @param token aborted once it is over; undefined for the host's own. */
+export function endWith(
+  viewer: Viewer,
+  { caller, signal }: Pick<Admission, "caller" | "signal">,
+  token: AbortSignal | undefined,
+  end: (why: string, code: number) => void,
+): void {
+  const lost = () => end("its token has ended", CLOSE.token);
+  const left = () => end("its client has gone", CLOSE.gone);
+  token?.addEventListener("abort", lost);
+  signal.addEventListener("abort", left);
+  const ends = caller.request?.untilTokenEnds?.();
+  // Other reasons are those of the server itself.
+  ends?.signal.addEventListener("abort", () => ends.signal.reason instanceof Failure && lost());
+  viewer.unlisten = () => {
+    ends?.ended();
+    token?.removeEventListener("abort", lost);
+    signal.removeEventListener("abort", left);
+  };
+  if (token?.aborted) lost();
+}

@@ -2,14 +2,11 @@
  * What reads a picture of a page: the program of the host (`tesseract.ts`), or tesseract-wasm (`wasm.ts`).
  */
 import { cancelled } from "../../../lib/errors";
+import type { Rect } from "../geometry";
 
 /** A word on the screen, in the pointer's units. */
-export interface Word {
+export interface Word extends Rect {
   readonly text: string;
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
   /** From 0 to 100. */
   readonly confidence: number;
 }

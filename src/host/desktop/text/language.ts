@@ -86,11 +86,15 @@ export async function listLanguages(folder: string) {
 }
 
 /** @throws a `not_found` failure when there is none of that language. */
-export async function removeLanguage(folder: string, language: string): Promise<void> {
+export const removeLanguage = (folder: string, language: string): Promise<void> =>
+  removeData(dataFile(folder, language), `ocr-${language}`);
+
+/** @param name of the data, for the failure. @throws a `not_found` failure when there is no such file. */
+export async function removeData(file: string, name: string): Promise<void> {
   try {
-    await rm(dataFile(folder, language));
+    await rm(file);
   } catch (error) {
-    if (systemCode(error) === "ENOENT") throw notFound(`there is no data of ocr-${language}`);
+    if (systemCode(error) === "ENOENT") throw notFound(`there is no data of ${name}`);
     throw error;
   }
 }

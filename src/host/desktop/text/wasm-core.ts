@@ -3,12 +3,11 @@
  * svc calls it through is JavaScript, and in the binary; so nothing but the core of that very version is taken, known by its digest.
  */
 import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { badInput, notFound, systemCode } from "../../../lib/errors";
+import { badInput } from "../../../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, writeFileAtomic } from "../../../lib/files";
 import { lookThrough } from "../../../lib/look";
-import { readData } from "./language";
+import { readData, removeData } from "./language";
 
 /** The version whose JavaScript is in the binary (`package.json`). */
 export const CORE_VERSION = "0.11.0";
@@ -145,11 +144,4 @@ function fileInTar(tar: Buffer, path: string): Uint8Array | undefined {
 }
 
 /** @throws a `not_found` failure when it was not added. */
-export async function removeCore(folder: string): Promise<void> {
-  try {
-    await rm(coreFile(folder));
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") throw notFound("there is no data of ocr-wasm");
-    throw error;
-  }
-}
+export const removeCore = (folder: string): Promise<void> => removeData(coreFile(folder), "ocr-wasm");

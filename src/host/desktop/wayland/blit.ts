@@ -1,8 +1,7 @@
 /**
  * Putting the picture of an output where it belongs in a picture of the desktop: turned, mirrored and scaled as the output is.
  */
-import type { Size } from "../geometry";
-import type { Rect } from "../screen/child/frame";
+import type { Rect, Size } from "../geometry";
 import type { OutputPicture } from "./picture-buffer";
 
 /** A picture of the desktop: pixels whose lowest byte is blue. */

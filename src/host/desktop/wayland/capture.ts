@@ -3,8 +3,7 @@
  * further one when something has changed. They are of whole outputs.
  */
 import { unavailable } from "../../../lib/errors";
-import { type Region, sizeOf } from "../geometry";
-import type { Rect } from "../screen/child/frame";
+import { type Rect, type Region, sizeOf } from "../geometry";
 import { inMemory, shownSize } from "./blit";
 import type { WaylandConnection } from "./connection";
 import type { WaylandObject } from "./objects";

@@ -2,8 +2,7 @@
  * Pictures of one output: by ext-image-copy-capture where the compositor has it (`capture.ts`), else by wlr-screencopy.
  */
 import { unavailable } from "../../../lib/errors";
-import type { Region } from "../geometry";
-import type { Rect } from "../screen/child/frame";
+import type { Rect, Region } from "../geometry";
 import { openCaptures } from "./capture";
 import type { WaylandConnection } from "./connection";
 import type { WaylandObject } from "./objects";

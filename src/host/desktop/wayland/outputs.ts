@@ -102,5 +102,9 @@ function outputOf(state: State): Output[] {
   return [{ object, name, transform, region, scale: across / width }];
 }
 
+/** How they are laid out, as a text to compare. */
+export const layoutOf = (outputs: readonly Output[]): string =>
+  JSON.stringify(outputs.map(({ name, region, transform }) => [name, region, transform]));
+
 /** What all of them cover together. */
 export const boundsOf = (outputs: readonly Output[]): Region => around(outputs.map(({ region }) => region));

@@ -3,8 +3,7 @@
  */
 import { closeSync } from "node:fs";
 import { unavailable } from "../../../lib/errors";
-import type { Region, Size } from "../geometry";
-import type { Rect } from "../screen/child/frame";
+import type { Rect, Region, Size } from "../geometry";
 import { createMemory } from "../shared-memory";
 import type { WaylandObject } from "./objects";
 import type { Output } from "./outputs";

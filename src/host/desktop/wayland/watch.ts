@@ -3,24 +3,26 @@
  * where.
  */
 import type { Backend } from "../backend";
-import { sizeOf } from "../geometry";
-import type { Rect } from "../screen/child/frame";
+import { inPicture, type Rect, sizeOf } from "../geometry";
 import type { Watch, WatchEvents } from "../screen/child/watch";
 import { blit, type Canvas, shownSize } from "./blit";
 import type { WaylandConnection } from "./connection";
-import { boundsOf, type Output, type Outputs } from "./outputs";
+import { boundsOf, layoutOf, type Output, type Outputs } from "./outputs";
 import type { FrameTaker, OutputPicture } from "./picture-buffer";
 import { moved, outputsOn, scaled } from "./screen";
 
-/** What of the desktop a watch needs. */
-interface WatchParts {
-  readonly connection: WaylandConnection;
+/** What of a desktop of outputs a watch needs. */
+export interface OutputParts {
   readonly outputs: Outputs;
-  /** What makes takers of pictures. @throws `unavailable` where there are no pictures. */
-  readonly frames: () => Promise<() => FrameTaker>;
   readonly pointer: Backend["pointer"];
   /** Each is called when the clipboard may have another text. */
   readonly clipboardListeners: Set<() => void>;
+}
+
+interface WatchParts extends OutputParts {
+  readonly connection: WaylandConnection;
+  /** What makes takers of pictures. @throws `unavailable` where there are no pictures. */
+  readonly frames: () => Promise<() => FrameTaker>;
 }
 
 /** One output that is watched. */
@@ -47,7 +49,7 @@ export async function watchWayland(parts: WatchParts, events: WatchEvents): Prom
     const place = scaled(moved(output.region, -bounds.x1, -bounds.y1), scale);
     return { output, place, whole: newTaker(), next: newTaker(), changed: undefined };
   });
-  const before = JSON.stringify(all.map(layoutOf));
+  const before = layoutOf(all);
   const sleepAgain = keepAwake(connection);
   let isOpen = true;
 
@@ -64,7 +66,7 @@ export async function watchWayland(parts: WatchParts, events: WatchEvents): Prom
     events.over(reason);
   };
   const look = () => {
-    if (JSON.stringify(outputs.list().map(layoutOf)) !== before) over("the screen has another size");
+    if (layoutOf(outputs.list()) !== before) over("the screen has another size");
   };
   const wait = async (one: WatchedOutput) => {
     try {
@@ -97,10 +99,7 @@ export async function watchWayland(parts: WatchParts, events: WatchEvents): Prom
       }
       return areas;
     },
-    async pointer() {
-      const { x, y } = await parts.pointer();
-      return { x: Math.round((x - bounds.x1) * scale), y: Math.round((y - bounds.y1) * scale) };
-    },
+    pointer: async () => inPicture(await parts.pointer(), bounds, scale),
     close,
   };
 }
@@ -141,8 +140,6 @@ const canvasOf = ({ width, height }: Rect): Canvas => ({
 });
 
 const turnOf = (output: Output, picture: OutputPicture) => picture.transform ?? output.transform;
-
-const layoutOf = ({ name, region, transform }: Output) => [name, region, transform];
 
 function put({ output, place }: WatchedOutput, picture: OutputPicture, canvas: Canvas): Rect {
   blit(picture, turnOf(output, picture), canvas, place);

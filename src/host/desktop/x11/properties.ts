@@ -3,6 +3,7 @@
  * ICCCM 2.0. Without a window manager, the window tree says which windows there are.
  */
 import type { XProperty } from "x11";
+import type { Rect } from "../geometry";
 import type { XConnection } from "./connection";
 
 const ANY_TYPE = 0;
@@ -37,6 +38,15 @@ export interface WindowProperties {
   classOf(id: number): Promise<string | undefined>;
   /** The windows that have the focus: the one to which keys go, and those around it. */
   focused(): Promise<ReadonlySet<number>>;
+}
+
+/** Where a window is on the screen, without its border; undefined for one that has gone. */
+export async function rectOf({ ask, screen }: XConnection, id: number): Promise<Rect | undefined> {
+  const [size, corner] = await Promise.all([
+    ask.GetGeometry(id),
+    ask.TranslateCoordinates(id, screen.root, 0, 0),
+  ]);
+  return size && corner && { x: corner.destX, y: corner.destY, width: size.width, height: size.height };
 }
 
 export function windowProperties({ screen, ask, need }: XConnection): WindowProperties {

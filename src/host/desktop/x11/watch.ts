@@ -7,7 +7,7 @@
 import { closeSync } from "node:fs";
 import type { XConnectionExtensions } from "x11";
 import { unavailable } from "../../../lib/errors";
-import type { Rect } from "../screen/child/frame";
+import type { Rect } from "../geometry";
 import type { Watch, WatchEvents } from "../screen/child/watch";
 import { createMemory } from "../shared-memory";
 import { connect, type XConnection } from "./connection";

@@ -8,7 +8,7 @@ import { createArrange } from "./arrange";
 import { clientProcesses } from "./clients";
 import type { XConnection } from "./connection";
 import { createFocus } from "./focus";
-import { IS_VIEWABLE, type WindowProperties, windowProperties } from "./properties";
+import { IS_VIEWABLE, rectOf, type WindowProperties, windowProperties } from "./properties";
 
 /** `WM_STATE` of a window that is minimised (ICCCM 4.1.3.1). */
 const ICONIC = 3;
@@ -111,7 +111,8 @@ export interface WindowLook {
   stateOf(hwnd: number): Promise<DesktopWindow["state"]>;
 }
 
-function createLook({ screen, ask }: XConnection, { atom, numbersOf }: WindowProperties): WindowLook {
+function createLook(connection: XConnection, { atom, numbersOf }: WindowProperties): WindowLook {
+  const { ask } = connection;
   const marginOf = async (hwnd: number) => {
     const [geometry, frame = [], shadow = []] = await Promise.all([
       ask.GetGeometry(hwnd),
@@ -124,17 +125,13 @@ function createLook({ screen, ask }: XConnection, { atom, numbersOf }: WindowPro
   return {
     marginOf,
     async placeOf(hwnd) {
-      const [size, corner, { left, right, top, bottom }] = await Promise.all([
-        ask.GetGeometry(hwnd),
-        ask.TranslateCoordinates(hwnd, screen.root, 0, 0),
-        marginOf(hwnd),
-      ]);
-      if (!size || !corner) return undefined;
+      const [at, margin] = await Promise.all([rectOf(connection, hwnd), marginOf(hwnd)]);
+      if (!at) return undefined;
       return {
-        x: corner.destX - left,
-        y: corner.destY - top,
-        width: size.width + left + right,
-        height: size.height + top + bottom,
+        x: at.x - margin.left,
+        y: at.y - margin.top,
+        width: at.width + margin.left + margin.right,
+        height: at.height + margin.top + margin.bottom,
       };
     },
     async stateOf(hwnd) {

@@ -5,12 +5,12 @@ import fc from "fast-check";
 import { socketPathIn } from "../../../../src/host/desktop/bus-address";
 import { openSessionBus } from "../../../../src/host/desktop/remote/dbus";
 import {
+  type BusValue,
   callMessage,
   HEAD_SIZE,
   messageSize,
-  type Received,
   readMessage,
-  type Sent,
+  type Value,
 } from "../../../../src/host/desktop/remote/dbus-wire";
 import { agreedFormat, VIDEO_FORMAT, wantedFormat } from "../../../../src/host/desktop/remote/pods";
 import { temporaryFolder, testWith, until } from "../../../support";
@@ -24,8 +24,8 @@ const TEXT = fc
 
 interface Typed {
   readonly type: string;
-  readonly sent: Sent;
-  readonly received: Received;
+  readonly sent: Value;
+  readonly received: BusValue;
 }
 
 const same = (type: string, value: string | number | boolean): Typed => ({

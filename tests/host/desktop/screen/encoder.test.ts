@@ -3,8 +3,9 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import fc from "fast-check";
+import type { Rect } from "../../../../src/host/desktop/geometry";
 import { createEncoder, type Form, wrap } from "../../../../src/host/desktop/screen/child/encoder";
-import { createFrame, type Rect } from "../../../../src/host/desktop/screen/child/frame";
+import { createFrame } from "../../../../src/host/desktop/screen/child/frame";
 import { findTile, WHOLE } from "../../../../src/host/desktop/screen/child/parts";
 import {
   GREETING,

@@ -1,8 +1,9 @@
 /** What a viewer is sent of a change: no more than what changed, and all of it. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import type { Rect } from "../../../../src/host/desktop/geometry";
 import { createEncoder, type Form } from "../../../../src/host/desktop/screen/child/encoder";
-import { createFrame, type Rect } from "../../../../src/host/desktop/screen/child/frame";
+import { createFrame } from "../../../../src/host/desktop/screen/child/frame";
 import { around, type Parts } from "../../../../src/host/desktop/screen/child/parts";
 
 const SIZE = { width: 200, height: 150 };

@@ -11,7 +11,6 @@ import type { Publish } from "../../../../core/events";
 import { resolvesWithin, sleep } from "../../../../lib/deadline";
 import { conflict, messageOf, notFound, unavailable } from "../../../../lib/errors";
 import { ensurePrivateFolder, writeFileAtomic } from "../../../../lib/files";
-import type { Log } from "../../../../lib/log";
 import { printable } from "../../../../lib/sanitize";
 import type { Requester } from "../../../../lib/slots";
 import { timeText } from "../../../../lib/time-text";
@@ -22,7 +21,7 @@ import { openBoxKey, readBoxKey } from "./key";
 import type { BoxStatus } from "./operations";
 import type { BoxReader } from "./reader";
 import type { BoxPlace, FilmRequest, TextQuery } from "./reading-calls";
-import { Retention } from "./retention";
+import { Retention, type RetentionParts } from "./retention";
 import { newRunKey } from "./sealed-file";
 import { keepSegments, keptRuns, segmentsIn } from "./segments";
 
@@ -34,16 +33,11 @@ const KEPT_MS = 300_000;
 const STARTED_MS = 3_000;
 
 /** What the black box needs of the service. */
-interface BlackBoxParts {
-  /** `{config_dir}/black-box`, and the file of its key. */
-  readonly folder: string;
+interface BlackBoxParts extends RetentionParts {
   readonly keyFile: string;
-  /** Undefined where this process keeps none: then it only reads. */
-  readonly settings: BoxSettings | undefined;
   desktop(): Promise<BlackBoxCalls>;
   readonly reader: BoxReader;
   readonly publish: Publish;
-  readonly log: Log;
   /** How long to wait after a failure, in milliseconds (default 5,000). */
   readonly againMs?: number;
 }

@@ -3,8 +3,7 @@
  *
  * Times are milliseconds since 1970, in UTC.
  */
-import type { Size } from "../../geometry";
-import type { Rect } from "../child/frame";
+import type { Rect, Size } from "../../geometry";
 
 /** `size`: another screen begins, which is black; its width and height. `areas`: pixels that changed. */
 export const KIND = { size: 1, areas: 2 } as const;

@@ -1,5 +1,6 @@
 /** Pixels of areas of a frame, as the black box takes them. */
-import type { Frame, Rect } from "../child/frame";
+import type { Rect } from "../../geometry";
+import type { Frame } from "../child/frame";
 import { around, goesOnRight, type Parts } from "../child/parts";
 
 /** The most pixels of one entry: a megabyte. */

@@ -7,7 +7,7 @@
 import { steadyClock } from "../../../../lib/clock";
 import { resolvesWithin } from "../../../../lib/deadline";
 import { messageOf } from "../../../../lib/errors";
-import type { Rect } from "../child/frame";
+import type { Rect } from "../../geometry";
 import { around, type Parts, WHOLE } from "../child/parts";
 import type { Looker, Screen } from "../child/screen";
 import type { BoxOptions, BoxState } from "./calls";

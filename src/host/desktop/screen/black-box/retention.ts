@@ -14,9 +14,11 @@ const DROP_MS = 15_000;
 /** How long what is kept for a failure stays where the black box is off, in milliseconds: the longest span. */
 const KEPT_OFF_MS = 7 * 86_400_000;
 
-interface RetentionParts {
+/** What it needs of the service. */
+export interface RetentionParts {
+  /** `{config_dir}/black-box`. */
   readonly folder: string;
-  /** Undefined where this process keeps none. */
+  /** Undefined where this process keeps none: then it only reads. */
   readonly settings: BoxSettings | undefined;
   readonly log: Log;
 }

@@ -6,8 +6,8 @@
  */
 import { messageOf } from "../../../../lib/errors";
 import type { Place } from "../../backend";
+import type { Rect } from "../../geometry";
 import type { ShownWindow, WindowWatch } from "../../shown-windows";
-import type { Rect } from "../child/frame";
 import type { BoxedWindow } from "./entries";
 import type { IsExcluded } from "./exclusion";
 
@@ -94,7 +94,10 @@ export function createVeils({ watch, isExcluded, hasPatterns, areaOf }: VeilPart
         before = before.filter(({ until }) => until > now);
         const black = areas === "all" ? areas : [...areas, ...before.map(({ area }) => area)];
         return {
-          ...{ areas: black, dark: areas === "all" ? dark : null, windows, ...what },
+          areas: black,
+          dark: areas === "all" ? dark : null,
+          windows,
+          ...what,
           isLingering: before.length > 0,
         };
       } catch (error) {

@@ -2,8 +2,7 @@
  * What the recorder has recorded, on its way to the files: it is written at most some seconds later, and can be taken back until then.
  */
 import { ensurePrivateFolder } from "../../../../lib/files";
-import type { Size } from "../../geometry";
-import type { Rect } from "../child/frame";
+import type { Rect, Size } from "../../geometry";
 import type { BoxOptions } from "./calls";
 import { sizeEntry, type TextEntry, textRecord } from "./entries";
 import { createSealedFile, type SealedFile } from "./sealed-file";

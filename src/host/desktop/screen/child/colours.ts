@@ -1,7 +1,8 @@
 /**
  * Which colours a rectangle of a frame has: what decides how it is encoded, and the palette of what has few.
  */
-import type { Frame, Rect } from "./frame";
+import type { Rect } from "../../geometry";
+import type { Frame } from "./frame";
 
 /** What a tile is to the eye. */
 export const [PLAIN, DRAWN, MIXED, PICTURE] = [1, 2, 3, 4];

@@ -2,9 +2,11 @@
  * A frame as rectangles for viewers: tiles that are alike are encoded together, and each rectangle once for all viewers that
  * want it in the same form.
  */
+
+import type { Rect } from "../../geometry";
 import { PICTURE } from "./colours";
 import { EncodingCache } from "./encoding-cache";
-import type { Frame, Rect } from "./frame";
+import type { Frame } from "./frame";
 import { findTile, type Parts, WHOLE } from "./parts";
 import { encodeRaw, zrleData, zrleRect } from "./plain";
 import { createPointer, type Pointer } from "./pointer";

@@ -1,14 +1,8 @@
 /**
  * The picture that viewers are sent: pixels in tiles, and when each tile last changed.
  */
-import type { Size } from "../../geometry";
+import type { Rect, Size } from "../../geometry";
 import { bottomOf, goesOnRight, leftOf, type Parts, partsOf, rightOf, TILE, topOf, WHOLE } from "./parts";
-
-/** A rectangle of pixels. */
-export interface Rect extends Size {
-  readonly x: number;
-  readonly y: number;
-}
 
 /** Whether `rect` lies in `other`. */
 export const isWithin = (rect: Rect, other: Rect) =>

@@ -4,7 +4,8 @@
  * It is handed a PNG whose rows are not compressed: it reads that in a tenth of the time that it takes for a bitmap.
  */
 import { crc32 } from "node:zlib";
-import type { Frame, Rect } from "./frame";
+import type { Rect } from "../../geometry";
+import type { Frame } from "./frame";
 
 /** PNGs that were read, by their size: a film needs the same ones all the time. */
 const read = new Map<string, Png[]>();

@@ -1,8 +1,10 @@
 /**
  * Which part of the screen is a video: where more than a third of it changes, look after look, and it is pictures that change.
  */
+
+import type { Rect } from "../../geometry";
 import { kindOf, PICTURE } from "./colours";
-import { type Frame, isWithin, type Rect } from "./frame";
+import { type Frame, isWithin } from "./frame";
 import { TILE } from "./parts";
 
 /** A part of the screen that is a video: whole tiles. */
@@ -118,7 +120,8 @@ export class Motion {
     if (right < 0) return undefined;
     const [x, y] = [left * TILE, top * TILE];
     const rect = {
-      ...{ x, y },
+      x,
+      y,
       width: Math.min(width, (right + 1) * TILE) - x,
       height: Math.min(height, (bottom + 1) * TILE) - y,
     };

@@ -2,8 +2,9 @@
  * Rectangles for viewers without Tight, and for those that want other pixels: Raw and ZRLE (RFC 6143, sections 7.7.1 and 7.7.6).
  */
 import { constants, deflateRawSync } from "node:zlib";
+import type { Rect } from "../../geometry";
 import { paletteOf } from "./colours";
-import type { Frame, Rect } from "./frame";
+import type { Frame } from "./frame";
 import { rectHeader } from "./server-messages";
 import type { PixelFormat } from "./viewer-messages";
 

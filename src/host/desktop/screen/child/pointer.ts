@@ -3,9 +3,9 @@
  *
  * Promise: the frame that all viewers share never has it, except while {@link Pointer.within} runs.
  */
-import type { Point } from "../../geometry";
+import type { Point, Rect } from "../../geometry";
 import type { Cursor } from "./cursor";
-import type { Frame, Rect } from "./frame";
+import type { Frame } from "./frame";
 import { findTile, type Parts } from "./parts";
 
 /** The pointer in one frame. */

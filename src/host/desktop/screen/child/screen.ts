@@ -2,10 +2,10 @@
  * The screen that all viewers share: it is looked at only while one of them is ready for more, and something has changed.
  */
 import type { Place } from "../../backend";
-import type { Point } from "../../geometry";
+import type { Point, Rect } from "../../geometry";
 import type { Cursor } from "./cursor";
 import { createEncoder, type Encoder } from "./encoder";
-import { createFrame, type Frame, type Rect } from "./frame";
+import { createFrame, type Frame } from "./frame";
 import type { Parts } from "./parts";
 import { createVideo, type Video, type VideoSource } from "./video";
 import type { Watch, WatchEvents } from "./watch";

@@ -1,8 +1,7 @@
 /**
  * What a viewer is sent besides pixels (RFC 6143 and the community's rfbproto): the messages, as bytes.
  */
-import type { Size } from "../../geometry";
-import type { Rect } from "./frame";
+import type { Rect, Size } from "../../geometry";
 
 /** What a rectangle that is none says instead: pseudo-encodings. */
 export const PSEUDO = {

@@ -5,8 +5,9 @@
  * colours: so one encoding of a rectangle is good for all viewers.
  */
 import { constants, deflate, deflateSync } from "node:zlib";
+import type { Rect } from "../../geometry";
 import { PICTURE, paletteOf } from "./colours";
-import type { Frame, Rect } from "./frame";
+import type { Frame } from "./frame";
 import { jpegOf } from "./jpeg";
 import { rectHeader } from "./server-messages";
 

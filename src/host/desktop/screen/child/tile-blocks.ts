@@ -1,8 +1,10 @@
 /**
  * Tiles of a frame that are alike, as blocks: what is encoded together.
  */
+
+import type { Rect } from "../../geometry";
 import { kindOf, PICTURE } from "./colours";
-import type { Frame, Rect } from "./frame";
+import type { Frame } from "./frame";
 import { goesOnBelow, goesOnRight, type Parts } from "./parts";
 
 /** How large a block may be, in tiles. */

@@ -4,9 +4,11 @@
  * A picture is of use to who has the one before it, or needs none before it. Who has missed one waits for the next that needs none: at most
  * one in a second is made for that. What waits for a slow viewer is so never more than one picture.
  */
+
+import type { Rect } from "../../geometry";
 import type { VideoEncoder } from "../video/encoder";
 import { RefusedPicture } from "../video/refused";
-import { type Frame, isWithin, type Rect } from "./frame";
+import { type Frame, isWithin } from "./frame";
 import { Motion, type VideoArea } from "./motion";
 import { rectHeader } from "./server-messages";
 

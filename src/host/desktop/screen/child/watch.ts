@@ -1,9 +1,8 @@
 /**
  * What a platform does for viewers: it watches the screen, and takes their keys and pointer.
  */
-import type { Point } from "../../geometry";
+import type { Point, Rect } from "../../geometry";
 import type { Cursor } from "./cursor";
-import type { Rect } from "./frame";
 
 /** A key of a viewer's keyboard, by its X11 keysym. */
 export interface KeyStroke {

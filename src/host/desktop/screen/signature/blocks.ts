@@ -1,6 +1,6 @@
 /** The picture of a signature: blocks of a frame, with what is known of each of them. */
 import { BLOCKS, CHANNELS, LEFT_OUT, SIDE } from "../../../../wire/screen/signature";
-import type { Rect } from "../child/frame";
+import type { Rect } from "../../geometry";
 
 /** The pixels of a frame: blue, green, red and an unused byte, from the lowest. */
 interface Pixels {

@@ -6,9 +6,8 @@ import { type Child, type Remote, startChild } from "../../../../lib/child";
 import { bareEnvironment } from "../../../../lib/confine";
 import { silentLog } from "../../../../lib/log";
 import { selfCommand } from "../../../../lib/self-command";
-import type { Size } from "../../geometry";
+import type { Rect, Size } from "../../geometry";
 import { createMemory } from "../../shared-memory";
-import type { Rect } from "../child/frame";
 import { MOST_BYTES, type PictureKind, VIDEO_PROTOCOL, type VideoCalls } from "./calls";
 import { RefusedPicture } from "./refused";
 

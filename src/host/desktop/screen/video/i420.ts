@@ -13,7 +13,8 @@ export interface Planes extends Size {
 
 /** Memory for a picture in I420. @param size even. */
 export const createPlanes = ({ width, height }: Size): Planes => ({
-  ...{ width, height },
+  width,
+  height,
   bytes: new Uint8Array((width * height * 3) / 2),
 });
 

@@ -1,6 +1,7 @@
 /** What tests of the black box share: a screen that the test paints, and windows that it says. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Rect } from "../../../../../src/host/desktop/geometry";
 import type { BoxOptions } from "../../../../../src/host/desktop/screen/black-box/calls";
 import {
   areasEntry,
@@ -25,7 +26,7 @@ import {
 } from "../../../../../src/host/desktop/screen/black-box/segments";
 import type { TextReader } from "../../../../../src/host/desktop/screen/black-box/texts";
 import { createVeils } from "../../../../../src/host/desktop/screen/black-box/veil";
-import { createFrame, type Frame, type Rect } from "../../../../../src/host/desktop/screen/child/frame";
+import { createFrame, type Frame } from "../../../../../src/host/desktop/screen/child/frame";
 import type { Looker } from "../../../../../src/host/desktop/screen/child/screen";
 import type { ShownWindow, WindowWatch } from "../../../../../src/host/desktop/shown-windows";
 import { until } from "../../../../support";
