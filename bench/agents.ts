@@ -34,7 +34,7 @@ const DEEDS: Readonly<Record<string, string>> = {
   AC_focus_element: "focus",
 };
 
-interface Measured extends Cost {
+interface SessionCost extends Cost {
   readonly pictureBytes: number;
 }
 
@@ -42,7 +42,7 @@ interface Measured extends Cost {
 interface TaskScript {
   readonly task: Task;
   readonly script: string;
-  readonly measured: Measured;
+  readonly measured: SessionCost;
 }
 
 /** An agent that has started svc, and counts what it sends and reads. */
@@ -248,7 +248,7 @@ export async function bench(): Promise<Figure[]> {
   const share = (endings: readonly Ending[], ...wanted: Ending[]) =>
     endings.filter((one) => wanted.includes(one)).length / endings.length;
   const left = changed.filter((one) => one !== "passed");
-  const of = (pick: (one: Measured) => number) =>
+  const of = (pick: (one: SessionCost) => number) =>
     Math.round(median(all.map(({ measured }) => pick(measured))));
   const detail = `${of(({ bytes }) => bytes)} bytes / ${of(({ pictureBytes }) => pictureBytes)} bytes of pictures, ${of(({ calls }) => calls)} calls, ${of(({ ms }) => ms)} ms a task; of ${ids.length} tasks not done: ${missed.join(", ") || "none"}${beside}`;
   return [

@@ -18,7 +18,7 @@ import { messageOf, systemCode } from "../src/lib/errors";
 import { compareWith } from "./compare";
 import { BRIEF } from "./measuring/brief";
 import { currentBuild, PAGE, versionOf } from "./measuring/build";
-import { joined, KEPT, type Measured, needsMore, readKept, writeKept } from "./measuring/kept";
+import { type BenchResult, joined, KEPT, needsMore, readKept, writeKept } from "./measuring/kept";
 import { LOAD, startLoad } from "./measuring/load";
 import { processesOf } from "./screen/rivals";
 import type { Figure } from "./support";
@@ -60,7 +60,7 @@ async function measure(): Promise<void> {
   const own = values.busy ? KEPT.busy : KEPT.quiet;
   const keeps = build !== undefined && !values.once;
   const isFresh = !keeps || (wanted.length === 0 && !values.missing);
-  const measured = isFresh ? new Map<string, Measured>() : readKept(own, build).measured;
+  const measured = isFresh ? new Map<string, BenchResult>() : readKept(own, build).measured;
   const now = files.filter((file) => !values.missing || !measured.has(file));
   let failed = 0;
   for (const file of now) {
@@ -85,7 +85,7 @@ async function measure(): Promise<void> {
 }
 
 /** A function with a name: what runs above is older than a constant of this place. */
-function figuresOf(measured: ReadonlyMap<string, Measured>, those: readonly string[]): Figure[] {
+function figuresOf(measured: ReadonlyMap<string, BenchResult>, those: readonly string[]): Figure[] {
   return those.flatMap((file) => measured.get(file)?.figures ?? []);
 }
 
@@ -105,7 +105,7 @@ async function writePage(build: string): Promise<void> {
 }
 
 /** What a bench finds, and how long that takes; beside other work where the run is a busy one. */
-async function inTime(file: string): Promise<Measured> {
+async function inTime(file: string): Promise<BenchResult> {
   const began = performance.now();
   const figures = values.busy ? await runBusy(file) : await run(file);
   const seconds = Math.round((performance.now() - began) / 1_000);

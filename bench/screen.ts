@@ -21,7 +21,7 @@ import {
   startX11vnc,
 } from "./screen/rivals";
 import { openSink } from "./screen/sink";
-import { SCENE_MS, SCENES, type Seen, takeTurn } from "./screen/turn";
+import { SCENE_MS, SCENES, type SceneRun, takeTurn } from "./screen/turn";
 import { type Scene, type Stage, startStage, startViewer, type Viewer } from "./screen/watch";
 import { type Figure, healthDuring, median, p99, startDisplay, temporaryFolder } from "./support";
 
@@ -88,9 +88,9 @@ async function fullVideo(svc: Rival, stage: Stage, viewer: Viewer): Promise<Figu
   ];
 }
 
-function compare(ours: readonly Seen[], theirs: readonly Seen[]): Figure[] {
+function compare(ours: readonly SceneRun[], theirs: readonly SceneRun[]): Figure[] {
   const scenes: readonly Scene[] = SCENES;
-  const of = (seen: readonly Seen[], scene: Scene, what: keyof Seen) =>
+  const of = (seen: readonly SceneRun[], scene: Scene, what: keyof SceneRun) =>
     seen[scenes.indexOf(scene)]?.[what] ?? Number.NaN;
   const rate = (scene: Scene, name: string, goal: Figure["goal"]): Figure => {
     const [fps, drawn, other] = [
@@ -113,7 +113,7 @@ function compare(ours: readonly Seen[], theirs: readonly Seen[]): Figure[] {
     return { name: `live screen: key to canvas (p95) ${name}`, ratio: p95 / limit, goal: "<= 1", detail };
   };
   const cost = (scene: Scene, name: string): Figure => {
-    const each = (seen: readonly Seen[], what: "processor" | "alone" = "processor") =>
+    const each = (seen: readonly SceneRun[], what: "processor" | "alone" = "processor") =>
       (of(seen, scene, what) * 10) / of(seen, scene, "fps");
     const detail = `${each(ours).toFixed(1)} / ${each(theirs).toFixed(1)} ms of a processor (x11vnc without websockify ${each(theirs, "alone").toFixed(1)})`;
     return {

@@ -22,6 +22,9 @@ import { printable } from "../src/lib/sanitize";
 import { timeText } from "../src/lib/time-text";
 
 type Row = v.InferOutput<typeof listAudit.output>["rows"][number];
+type Status = v.InferOutput<typeof auditStatus.output>;
+type Verdict = v.InferOutput<typeof verifyAudit.output>;
+type ProofReport = v.InferOutput<typeof verifyProofFile.output>;
 
 const rowsText = (count: number) => (count === 1 ? "1 row" : `${count} rows`);
 
@@ -187,15 +190,7 @@ export default {
   },
 } satisfies Group;
 
-function verdictLine({
-  ok,
-  broken_at_id,
-  total_rows,
-  reason,
-  head,
-  witnessed,
-  restored,
-}: v.InferOutput<typeof verifyAudit.output>): string {
+function verdictLine({ ok, broken_at_id, total_rows, reason, head, witnessed, restored }: Verdict): string {
   const seen = `${witnessed ? `; ${witnessedText(witnessed)}` : ""}${restored ? `\n${restoredText(restored)}` : ""}`;
   if (ok) return `Chain OK (${total_rows} rows)${seen}`;
   // A chain that is broken has no head.
@@ -206,33 +201,20 @@ function verdictLine({
   return `Chain broken${where}: ${printable(reason ?? "")}`;
 }
 
-function restoredText({
-  id,
-  ts,
-  former_size,
-  size,
-  reason,
-  by_own_desk,
-}: NonNullable<v.InferOutput<typeof verifyAudit.output>["restored"]>): string {
-  const who = by_own_desk
+function restoredText(restored: NonNullable<Verdict["restored"]>): string {
+  const { id, ts, former_size, size, reason } = restored;
+  const who = restored.by_own_desk
     ? "the desk of this host"
     : "the desk whose key it names, which is not that of this host,";
   return `restored: row ${id} of ${timeText(ts)} says that ${who} accepted ${size} leaves in place of ${former_size}: ${printable(reason ?? "", 500)}`;
 }
 
-function witnessedText({
-  row_id,
-  by,
-  since,
-}: NonNullable<v.InferOutput<typeof auditStatus.output>["witnessed"]>) {
+function witnessedText({ row_id, by, since }: NonNullable<Status["witnessed"]>) {
   const names = by.map(({ name, time }) => `${printable(name, 100)} at ${timeText(time)}`).join(", ");
   return `witnessed up to row ${row_id ?? "none"} by ${names}; first at ${timeText(since)}`;
 }
 
-function patrolLines({
-  verified_at,
-  altered,
-}: NonNullable<v.InferOutput<typeof auditStatus.output>["patrolled"]>): string[] {
+function patrolLines({ verified_at, altered }: NonNullable<Status["patrolled"]>): string[] {
   if (altered.length > 0)
     return altered.map(
       ({ id, reason }) => `ALTERED: ${id === null ? "" : `row ${id}: `}${printable(reason, 500)}`,
@@ -244,15 +226,7 @@ function patrolLines({
   ];
 }
 
-function provenLines({
-  ok,
-  reason,
-  origin,
-  size,
-  index,
-  row,
-  witnesses,
-}: v.InferOutput<typeof verifyProofFile.output>) {
+function provenLines({ ok, reason, origin, size, index, row, witnesses }: ProofReport) {
   if (!ok) return `Proves nothing: ${printable(reason ?? "")}`;
   return [
     `Proven: leaf ${index} of ${size} of ${printable(origin)}`,

@@ -48,15 +48,10 @@ export default oneOf(
 /** The longest line, in characters, where words allow. */
 const WIDTH = 80;
 
+type Entry = v.InferOutput<typeof showCommand.output>;
+
 /** A reference entry for a terminal. */
-export function commandText({
-  command,
-  summary,
-  notes,
-  parameters,
-  returns,
-  example,
-}: v.InferOutput<typeof showCommand.output>): string {
+export function commandText({ command, summary, notes, parameters, returns, example }: Entry): string {
   const fields = parameters.flatMap(({ name, type, required, default: fallback, secret, description }) => [
     `  ${name}  ${type}${required ? ", required" : fallback === null ? "" : `, default ${JSON.stringify(fallback)}`}`,
     ...indented(`${description}${secret ? " (secret: neither logged nor kept)" : ""}`, 6),

@@ -6,6 +6,7 @@ import { streamOut } from "../src/cli/output";
 import { print, subcommand } from "../src/cli/subcommand";
 import { stderrLog } from "../src/lib/log";
 import { terminated } from "../src/lib/signals";
+import type { Demo } from "../src/service/demo";
 
 export default subcommand({
   describe: "Start a desk and three hosts to look at, which end with Ctrl-C",
@@ -41,14 +42,8 @@ export default subcommand({
   examples: [["$0 demo", "Look at it in the browser, and try the commands that it prints"]],
 });
 
-interface Ready {
-  readonly folder: string;
-  readonly hosts: readonly string[];
-  readonly noDesktops: string | null;
-}
-
 /** @param token shown to a person alone. */
-const greeting = ({ folder, hosts, noDesktops }: Ready, page: string, token: string | null): string =>
+const greeting = ({ folder, hosts, noDesktops }: Demo, page: string, token: string | null): string =>
   [
     `A desk and ${hosts.length} hosts (${hosts.join(", ")}) run in ${folder}`,
     `  dashboard  ${page}`,

@@ -18,13 +18,11 @@ type Outcome = v.InferOutput<typeof daemon.status.output>;
 const linesOf = (commands: Outcome["commands"]) => commands.map((line) => `$ ${line.join(" ")}`);
 
 /** What was run has printed for itself; with `--print`, the plan is shown. */
-async function run<I extends InputSchema>({
-  call,
-  input,
-  show,
-}: Context<I, typeof daemon.status.output, Record<never, never>>): Promise<number> {
-  const outcome = await call(input);
-  if (outcome.exit_code === null) return show(outcome);
+async function run<I extends InputSchema>(
+  context: Context<I, typeof daemon.status.output, Record<never, never>>,
+): Promise<number> {
+  const outcome = await context.call(context.input);
+  if (outcome.exit_code === null) return context.show(outcome);
   return outcome.exit_code === 0 ? 0 : 1;
 }
 

@@ -3,7 +3,7 @@ import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { allow, reinstate, remove } from "../src/desk/join/standby/operations/desk";
 import { follow, showKey, takeOverDesk, unfollow } from "../src/desk/join/standby/operations/standby";
-import { type Standing, show } from "../src/desk/join/standby/operations/standing";
+import { type StandbyState, show } from "../src/desk/join/standby/operations/standing";
 import { printable } from "../src/lib/sanitize";
 import { timeText } from "../src/lib/time-text";
 import { endServer } from "../src/service/stop-server";
@@ -11,7 +11,7 @@ import { endServer } from "../src/service/stop-server";
 const agoText = (seconds: number | null) =>
   seconds === null ? "not since the server started" : `${seconds} s ago`;
 
-function standingText({ generation, taken_over, standbys, following, hosts, beyond }: Standing): string {
+function standingText({ generation, taken_over, standbys, following, hosts, beyond }: StandbyState): string {
   const lines = standbys.flatMap(({ name, asked_s, current, from }) => {
     const has = current === null ? "" : current ? ", has all of it" : ", is behind";
     return [`standby ${printable(name)}: asked ${agoText(asked_s)}${has}`, ...from.map(originText)];
@@ -30,16 +30,16 @@ function standingText({ generation, taken_over, standbys, following, hosts, beyo
   return lines.length > 0 ? lines.join("\n") : "this desk has no standby, and this machine follows no desk";
 }
 
-const originText = ({ address, since, asked_s, proved }: Standing["standbys"][number]["from"][number]) =>
+const originText = ({ address, since, asked_s, proved }: StandbyState["standbys"][number]["from"][number]) =>
   `  from ${printable(address)} since ${timeText(since)}, last ${agoText(asked_s)}${proved ? "" : ", with the string alone"}`;
 
-function hostsText({ hosts, heard, older }: NonNullable<Standing["hosts"]>): string {
+function hostsText({ hosts, heard, older }: NonNullable<StandbyState["hosts"]>): string {
   const others =
     older === 0 ? "" : `; ${older} cannot, with an earlier svc, and take the jobs of either desk`;
   return `${heard} of ${hosts} hosts have heard that this is the desk${others}`;
 }
 
-function followingLines(following: NonNullable<Standing["following"]>): string[] {
+function followingLines(following: NonNullable<StandbyState["following"]>): string[] {
   const { desk, snapshot, answered_s, fault, begun, taken_over, notified } = following;
   if (taken_over !== null)
     return [

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Locator, parseLocator } from "../../src/host/desktop/elements/locator";
 import { nativeRoleOf, numbersOf } from "../../src/host/desktop/elements/roles";
-import { type Ended, runIn } from "./run-in";
+import { type Exit, runIn } from "./run-in";
 import type { Action, Task } from "./task";
 import type { World } from "./world";
 
@@ -24,7 +24,7 @@ const plain = (locator: Locator): object => ({
 });
 
 /** Runs a script by dogtail. */
-export async function byDogtail(world: World, actions: readonly Action[], seconds: number): Promise<Ended> {
+export async function byDogtail(world: World, actions: readonly Action[], seconds: number): Promise<Exit> {
   const steps = actions.map(([command, input = {}]) => {
     const { element, role, name, window_title } = input;
     if (typeof element === "string") return { command, input, locator: plain(parseLocator(element)) };

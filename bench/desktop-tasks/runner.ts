@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { POPUP } from "./changes";
 import { byDogtail, isForDogtail } from "./dogtail";
 import { byPictures } from "./pictures";
-import { type Ended, firstError, svc } from "./run-in";
+import { type Exit, firstError, svc } from "./run-in";
 import type { Action, Change, Task, Way } from "./task";
 import { startWorld, type World } from "./world";
 
@@ -83,7 +83,7 @@ export async function prepare(task: Task, world: World): Promise<{ why: string; 
 }
 
 /** Runs the script of a task. @returns what ran it; that of pictures fails where a step has none. */
-async function perform(task: Task, world: World, { way, pictures }: Options): Promise<Ended> {
+async function perform(task: Task, world: World, { way, pictures }: Options): Promise<Exit> {
   const actions = translated(task, task.script(world), world.change);
   const seconds = task.seconds ?? 60;
   if (way === "dogtail") return byDogtail(world, actions, seconds);

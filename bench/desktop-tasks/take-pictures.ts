@@ -20,7 +20,7 @@ const MENU_MS = 3_000;
 /** The screen of a world without changes. */
 const SCREEN = { width: 1_280, height: 800 };
 
-interface Seen {
+interface SeenElement {
   readonly role: string;
   readonly native_id: string;
   readonly bounds?: readonly [number, number, number, number] | null;
@@ -29,7 +29,7 @@ interface Seen {
   readonly checked: boolean;
 }
 interface Branch {
-  readonly element: Seen;
+  readonly element: SeenElement;
   readonly children: readonly Branch[];
 }
 
@@ -103,7 +103,7 @@ async function stepOf(world: World, folder: string, nth: number, action: Action,
   return { before, shot };
 }
 
-async function seen(run: Run, element: string): Promise<Seen> {
+async function seen(run: Run, element: string): Promise<SeenElement> {
   const answer = await run([["AC_wait_element", { element, timeout: WAIT_S }]]);
   const found = resultOf(answer);
   if (!found) throw new Error(`there is nothing to take of ${element}`);
@@ -111,8 +111,8 @@ async function seen(run: Run, element: string): Promise<Seen> {
 }
 
 /** The result of the last action of a run. */
-function resultOf(answer: unknown): Seen | undefined {
-  const outcomes: Array<{ result?: Seen }> = Object(answer).outcomes ?? [];
+function resultOf(answer: unknown): SeenElement | undefined {
+  const outcomes: Array<{ result?: SeenElement }> = Object(answer).outcomes ?? [];
   return outcomes.at(-1)?.result;
 }
 
@@ -123,14 +123,14 @@ async function treeOf(world: World): Promise<Branch[]> {
 }
 
 /** The menus that are above an item, from the bar down. */
-async function menusAbove(world: World, item: Seen): Promise<Seen[]> {
+async function menusAbove(world: World, item: SeenElement): Promise<SeenElement[]> {
   const path = pathTo(await treeOf(world), item.native_id) ?? [];
   const menus = path.filter(({ role }) => role === "menu" || role.startsWith("menuitem"));
   if (menus.length === 0) throw new Error(`${item.role} is on no screen, and in no menu`);
   return menus;
 }
 
-function pathTo(branches: readonly Branch[], id: string): Seen[] | undefined {
+function pathTo(branches: readonly Branch[], id: string): SeenElement[] | undefined {
   for (const { element, children } of branches) {
     if (element.native_id === id) return [];
     const rest = pathTo(children, id);
@@ -139,10 +139,10 @@ function pathTo(branches: readonly Branch[], id: string): Seen[] | undefined {
   return undefined;
 }
 
-const flat = (branch: Branch): Seen[] => [branch.element, ...branch.children.flatMap(flat)];
+const flat = (branch: Branch): SeenElement[] => [branch.element, ...branch.children.flatMap(flat)];
 
 /** The element as it is once it shows. */
-async function fresh(world: World, { native_id }: Seen): Promise<Seen> {
+async function fresh(world: World, { native_id }: SeenElement): Promise<SeenElement> {
   const end = performance.now() + MENU_MS;
   while (performance.now() < end) {
     const now = (await treeOf(world)).flatMap(flat).find((one) => one.native_id === native_id);
@@ -154,7 +154,7 @@ async function fresh(world: World, { native_id }: Seen): Promise<Seen> {
 
 const WITH_LABEL = ["textbox", "combobox", "checkbox", "spinbutton", "slider", "searchbox", "radio"];
 
-async function shotOf(world: World, folder: string, file: string, one: Seen): Promise<Shot> {
+async function shotOf(world: World, folder: string, file: string, one: SeenElement): Promise<Shot> {
   const { bounds, center, role } = one;
   if (!bounds || !center) throw new Error(`${role} says no place`);
   const [x, y, width, height] = bounds;

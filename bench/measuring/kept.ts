@@ -19,20 +19,20 @@ export const KEPT = {
 export const TIMES = 3;
 
 /** What a bench has found, and how long that took. */
-export interface Measured {
+export interface BenchResult {
   readonly figures: readonly Figure[];
   readonly seconds: number;
 }
 
 /** The figures of one build. */
-export interface Kept {
+export interface FigureSet {
   /** What they were measured with, and when; nothing where there are none. */
   readonly machine: string;
-  readonly measured: Map<string, Measured>;
+  readonly measured: Map<string, BenchResult>;
 }
 
 /** What `path` has of this build; nothing where it is of another one. @throws the system error; a `SyntaxError`. */
-export function readKept(path: string, build: string): Kept {
+export function readKept(path: string, build: string): FigureSet {
   const none = { machine: "", measured: new Map() };
   try {
     // JSON has no NaN, the ratio of what was not measured.
@@ -46,7 +46,11 @@ export function readKept(path: string, build: string): Kept {
 }
 
 /** Keeps what was measured of a build, and nothing of any other. */
-export async function writeKept(path: string, build: string, { machine, measured }: Kept): Promise<void> {
+export async function writeKept(
+  path: string,
+  build: string,
+  { machine, measured }: FigureSet,
+): Promise<void> {
   await Bun.write(path, JSON.stringify({ build, machine, measured: [...measured] }));
 }
 

@@ -15,7 +15,7 @@ const DIALLING = 64;
 const PING_MS = 30_000;
 
 /** The pieces of a request's body that are here. */
-interface Asked {
+interface PendingRequest {
   readonly ask: Extract<FromHub, { t: "ask" }>;
   readonly pieces: Uint8Array[];
   missing: number;
@@ -60,7 +60,7 @@ export function linkHosts(hosts: readonly SimulatedHost[], { url, seed, pin, see
     open.add(socket);
     let state: "dialling" | "linked" | "over" = "dialling";
     let flap: Timer | undefined;
-    const asked = new Map<number, Asked>();
+    const asked = new Map<number, PendingRequest>();
     const over = (reason: string) => {
       if (state === "over") return;
       if (state === "dialling") dialling--;
@@ -79,7 +79,7 @@ export function linkHosts(hosts: readonly SimulatedHost[], { url, seed, pin, see
       socket.terminate();
       over("cut");
     };
-    const answer = async ({ ask, pieces }: Asked) => {
+    const answer = async ({ ask, pieces }: PendingRequest) => {
       seen?.(host, ask.path);
       const fate = host.fate();
       if (fate.lost === "request") return cut();

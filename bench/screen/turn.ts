@@ -12,7 +12,7 @@ const KEYS = 80;
 const TURN_MS = 360_000;
 
 /** What one server did in one scene of one turn. */
-export interface Seen {
+export interface SceneRun {
   /** Pictures a second on the canvas, and drawn. */
   readonly fps: number;
   readonly drawnFps: number;
@@ -24,13 +24,17 @@ export interface Seen {
 }
 
 /** Starts a server, and shows each scene to a viewer of it. */
-export async function takeTurn(start: () => Promise<Rival>, stage: Stage, viewer: Viewer): Promise<Seen[]> {
+export async function takeTurn(
+  start: () => Promise<Rival>,
+  stage: Stage,
+  viewer: Viewer,
+): Promise<SceneRun[]> {
   await using rival = await start();
   const watchAll = async () => {
     await stage.show("still");
     await viewer.connect(await rival.enter());
     await Bun.sleep(1_500);
-    const seen: Seen[] = [];
+    const seen: SceneRun[] = [];
     for (const scene of SCENES) seen.push(await watch(rival, stage, viewer, scene));
     await viewer.disconnect();
     return seen;
@@ -49,7 +53,7 @@ export async function takeTurn(start: () => Promise<Rival>, stage: Stage, viewer
   return seen;
 }
 
-async function watch(rival: Rival, stage: Stage, viewer: Viewer, scene: Scene): Promise<Seen> {
+async function watch(rival: Rival, stage: Stage, viewer: Viewer, scene: Scene): Promise<SceneRun> {
   await stage.show(scene);
   await Bun.sleep(1_000);
   await stage.show(scene);

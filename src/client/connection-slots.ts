@@ -21,7 +21,10 @@ const MAX_WAITING = 16_384;
 /** Slots for connections: who leaves the queue gets a `cancelled` {@link RemoteError}. @param most how many there are. */
 export const createConnectionSlots = (most: number): Slots =>
   createSlots({
-    ...{ most, what: "connections", mostWaiting: MAX_WAITING, times: TIMES_FREE },
+    most,
+    what: "connections",
+    mostWaiting: MAX_WAITING,
+    times: TIMES_FREE,
     left: () => new RemoteError("cancelled", "cancelled", false),
   });
 

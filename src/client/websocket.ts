@@ -55,7 +55,10 @@ export function dialWebSocket(
     return statusCode !== undefined && statusCode !== 101 ? `HTTP ${statusCode}` : undefined;
   };
   return {
-    ...{ protocol, socket, pin: () => pin, refusal },
+    protocol,
+    socket,
+    pin: () => pin,
+    refusal,
     flow: { pause: () => flow?.pause(), resume: () => flow?.resume() } satisfies Flow,
   };
 }

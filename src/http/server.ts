@@ -229,11 +229,8 @@ function endOf(tls: ServerTls | null): number | undefined {
 }
 
 /** How a server is reached. */
-interface Address {
-  readonly url: string;
-  readonly host: string;
+interface Address extends Pick<RestServer, "url" | "host" | "token"> {
   readonly tls: ServerTls | null;
-  readonly token: TokenSource;
 }
 
 /** Writes how the server is reached, for the other processes of the folder. */

@@ -88,7 +88,7 @@ interface DemoParts {
 }
 
 /** The servers of a demo, as they are started. */
-interface Starting {
+interface ServerStart {
   readonly command: (args: readonly string[]) => readonly string[];
   readonly startMs: number;
   /** Aborted once all of it is to end: no further server begins. */
@@ -125,7 +125,7 @@ function gone(): never {
 }
 
 /** Starts and furnishes all of it. @throws `unavailable`; `cancelled`. */
-async function furnished(folder: string, starting: Starting, log: Log): Promise<Omit<Demo, "stop">> {
+async function furnished(folder: string, starting: ServerStart, log: Log): Promise<Omit<Demo, "stop">> {
   const tools = process.platform === "linux" ? findTools(process.env) : { missing: [] };
   const missing = "missing" in tools ? tools.missing : undefined;
   const user = process.getuid?.() === 0 ? ["--desktop-user", "root"] : [];
@@ -161,7 +161,7 @@ async function startServer(
   name: string,
   folder: string,
   flags: readonly string[],
-  { command: commandOf, startMs, over, running }: Starting,
+  { command: commandOf, startMs, over, running }: ServerStart,
 ): Promise<Server> {
   over.throwIfAborted();
   const command = commandOf(["serve", "--port", "0", "--json", "--config-dir", folder, ...flags]);

@@ -25,7 +25,9 @@ export function createSnapshotCheck(keyFile: string, log: Log) {
   return async (file: string, id: string, stamp: string, signal?: AbortSignal): Promise<string | null> => {
     if (sizeOf(file) <= SMALL_BYTES) return checkSnapshot(file, keyFile, await deskReaders(), id, stamp);
     await using child = startChild<SnapshotCalls>({
-      ...{ command: selfCommand(["standby-child"]), protocol: PROTOCOL, log },
+      command: selfCommand(["standby-child"]),
+      protocol: PROTOCOL,
+      log,
       what: "the process that checks a snapshot",
     });
     return await deadline(child.calls(CHECK_MS).check(file, keyFile, id, stamp), { signal });

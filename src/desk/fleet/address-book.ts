@@ -14,7 +14,7 @@ import { type Changes, type ListFormat, loadFaults } from "../../lib/json-store"
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import { type Admission, createAdmission, refuseTakenKey } from "./admission";
-import { type BookPaths, createHostStore } from "./book/store";
+import { type BookPaths, createHostStore, type HostStore } from "./book/store";
 import { type BookChanges, createBookChanges, noSuchHost } from "./book-changes";
 import { byHostId, byNatsKey } from "./book-keys";
 import { hostAdded, hostChanged, hostRemoved } from "./events";
@@ -23,18 +23,13 @@ import { type Host, type HostTrust, parseHost, serverOf, trustOf, type Ways } fr
 import { matchingHosts } from "./selection";
 
 /** The hosts of this desk. */
-export interface AddressBook extends Admission, BookChanges {
-  /** The hosts that are in the book now, in its order; the same array while they are the same. */
-  hosts(): readonly Host[];
+export interface AddressBook
+  extends Admission,
+    BookChanges,
+    Pick<HostStore, "hosts" | "isGone" | "select" | "tagged" | "takeOver" | "ignored" | "content" | "close"> {
   /** The host with that identity, which has joined this desk, and the one with that NATS key; undefined where there is none. */
   memberWith(hostId: string): Host | undefined;
   withNatsKey(key: string): Host | undefined;
-  /** Whether somebody has removed the host with this label; false also for an entry that is not valid. */
-  isGone(label: string): boolean;
-  /** The hosts that `selection` matches. @throws as {@link selectHosts}. */
-  select(selection: string): Promise<Host[]>;
-  /** The hosts that have one of these tags, in which `*` and `?` may stand; perhaps others too. */
-  tagged(tags: readonly string[]): Promise<readonly Host[]>;
   /** Those that a selection of before matches now: what is gone since matches none. @throws as {@link matchingHosts}. */
   matching(selection: string): Promise<Host[]>;
   /** Their labels and servers. @throws as {@link selectHosts}. */
@@ -67,15 +62,8 @@ export interface AddressBook extends Admission, BookChanges {
   follow(changes: readonly KeyChange[]): Promise<KeyChange[]>;
   /** Stores what hosts let this desk do, of those that are still at the same address with the same token. */
   learn(changes: readonly RightsChange[]): Promise<void>;
-  /** Takes over the file in which an earlier svc had the book, where there is one (`book/store.ts`). */
-  takeOver(): Promise<void>;
-  /** Says that such a file lies beside the book, and is not read; undefined where none does. @throws `unavailable` where the book is missing. */
-  ignored(): string | undefined;
-  /** The book as `admin_hosts.json` in a bundle has it; undefined where that very file is the book. */
-  content(): object | undefined;
   /** Puts this in place of the whole book, for who holds its lock. Only where {@link AddressBook.content} has something. */
   replaceAll(content: unknown): void;
-  close(): void;
 }
 
 /** How many hosts were added, and how many took the place of one. */

@@ -27,10 +27,11 @@ const PATIENT_MS = 2_000;
 /** The largest answer that a poll accepts. */
 const MAX_POLL_BYTES = 1_048_576;
 
-interface PollOptions {
+/** How hosts are polled. */
+export interface PollOptions {
   /** Hosts to ask at once, at each NATS server and of all others; slow hosts stop counting. */
   readonly concurrency: number;
-  /** How long a host may take for both answers, in milliseconds. */
+  /** How long a host may take for all answers, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   /** The name of the token that asks: its connections count together. */

@@ -13,13 +13,13 @@ import { runPool } from "../../lib/pool";
 import { readSigningKey } from "../../trust/identity";
 import { deskPinsEndpoint } from "../../wire/join/endpoints";
 import { deskPinsMessage } from "../../wire/join/messages";
-import type { Joined } from "./standby/fence";
+import type { BookHost } from "./standby/fence";
 
 /** How long a host may take to answer, in milliseconds, and how many are asked at once, at each NATS server and of all others. */
 const ANSWER_MS = 10_000;
 const SLOTS = 16;
 
-interface Uses<H extends Joined> {
+interface Uses<H extends BookHost> {
   readonly configDir: string;
   readonly log: { warn(text: string): void };
   addressBook(): Promise<{ hosts(): readonly H[]; reach(host: H): RemoteServer }>;
@@ -30,7 +30,7 @@ interface Uses<H extends Joined> {
 }
 
 /** A function that sends the pins of this desk to the hosts that have joined: to each host once, and again when they change. */
-export function createPinNotifier<H extends Joined>(service: Uses<H>) {
+export function createPinNotifier<H extends BookHost>(service: Uses<H>) {
   /** The pins that each membership knows, by its nonce. */
   const sent = new Map<string, string>();
   return async () => {

@@ -73,7 +73,11 @@ export function createCollector<E extends Entry>({ book, ...uses }: CollectorOpt
   const watcher = createWatcher<E>({
     mostCollecting: Math.ceil(outgoingOf(descriptorLimit()) / 2),
     ...uses,
-    ...{ peers, reach, watches, former, ending: ending.signal },
+    peers,
+    reach,
+    watches,
+    former,
+    ending: ending.signal,
   });
   const followBook = () => follow(book, watches, { former, peers, keep: watcher.keep });
   const storeStatuses = () => storeChanged(store, watches);

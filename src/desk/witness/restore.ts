@@ -63,7 +63,11 @@ export async function restore(
   const about: RestoreStatement = {
     former_origin: status.origin ?? key.origin,
     former_size: status.size,
-    ...{ origin: key.origin, size, root: toBase64(root), reason, signed: new Date().toISOString() },
+    origin: key.origin,
+    size,
+    root: toBase64(root),
+    reason,
+    signed: new Date().toISOString(),
   };
   const signature = deskKey.sign(restoredMessage(member, about));
   const body = JSON.stringify({ ...about, signature });

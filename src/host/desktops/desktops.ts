@@ -190,15 +190,13 @@ class DesktopList implements Desktops {
     // Others may wait for one that is kept, too: it goes on without whoever asked first.
     const ends = about.kind === "run" ? AbortSignal.any([signal, control.signal]) : control.signal;
     const entry: Entry = {
-      ...{
-        ...about,
-        token,
-        share,
-        startedAt: new Date().toISOString(),
-        restarted: [],
-        control,
-        isKnown: false,
-      },
+      ...about,
+      token,
+      share,
+      startedAt: new Date().toISOString(),
+      restarted: [],
+      control,
+      isKnown: false,
       live: this.#maker.make(about.settings, ends),
     };
     this.#entries.set(about.name, entry);

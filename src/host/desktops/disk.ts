@@ -134,7 +134,7 @@ class WatchedDisk implements Disk {
 }
 
 /** Bytes and files. */
-interface Held {
+interface FolderSize {
   readonly bytes: number;
   readonly files: number;
 }
@@ -144,7 +144,7 @@ interface Held {
  * once, and each name counts as a file. What is mounted in it, such as the gvfs of a desktop, does not count and is not asked, nor does what cannot
  * be read count. A folder so deep that nobody can look into it by its path holds too many files.
  */
-export async function holds(folder: string, most: Held): Promise<Held> {
+export async function holds(folder: string, most: FolderSize): Promise<FolderSize> {
   const counted = new Set<number>();
   const until = performance.now() + LOOK_MOST_MS;
   const root = realFolder(folder);

@@ -82,7 +82,7 @@ export async function startDisplay(settings: DesktopSettings, parts: DisplayPart
     ...environment(parts, folders, locale),
     ...(tools.bus !== null && { DBUS_SESSION_BUS_ADDRESS: address }),
   };
-  const stage: Stage = { ...{ size, scale, folder, account, start, signal }, env: bare };
+  const stage: Stage = { size, scale, folder, account, start, signal, env: bare };
   const { server, program, name, env, rest } =
     "sway" in tools ? await startSway(tools, stage) : await startX(tools, stage);
   // What the bus starts by itself has its environment, and shows its windows there.

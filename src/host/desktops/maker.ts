@@ -32,11 +32,18 @@ export interface MakerParts {
   createDesktop(session: ProgramSession, lockFile: string): Promise<Desktop>;
 }
 
-/** Makes desktops, and ends them. */
-export type DesktopMaker = ReturnType<typeof createMaker>;
+/** Makes the desktops of one list, and ends them. */
+export interface DesktopMaker {
+  /** @throws as {@link MakerParts}, and what the start of a display throws; then nothing of it is left. */
+  make(settings: DesktopSettings, signal: AbortSignal): Promise<Live>;
+  /** Ends it. Never throws. */
+  close(live: Live, reason: Failure): Promise<void>;
+  /** Once all of them have ended. */
+  leave(): Promise<void>;
+}
 
-/** What makes the desktops of one list. */
-export function createMaker({ log, env, tools, account, memory: bound, disks, createDesktop }: MakerParts) {
+export function createMaker(parts: MakerParts): DesktopMaker {
+  const { log, env, tools, account, memory: bound, disks, createDesktop } = parts;
   let keeper: Promise<Keeper> | undefined;
   let count = 0;
 
@@ -57,8 +64,7 @@ export function createMaker({ log, env, tools, account, memory: bound, disks, cr
   };
 
   return {
-    /** @throws as {@link MakerParts}, and what the start of a display throws; then nothing of it is left. */
-    async make(settings: DesktopSettings, signal: AbortSignal): Promise<Live> {
+    async make(settings, signal) {
       const made = tools(settings.session);
       const user = await account();
       const { folder: all } = await keeperNow();
@@ -66,8 +72,8 @@ export function createMaker({ log, env, tools, account, memory: bound, disks, cr
       const folder = join(all, `${nth}`);
       const memory = bound?.groups.make(nth, bound.bytes);
       try {
-        const parts = { folder, tools: made, account: user, memory, disks, env, signal };
-        const display = await startDisplay(settings, parts);
+        const started = { folder, tools: made, account: user, memory, disks, env, signal };
+        const display = await startDisplay(settings, started);
         const lockFile = join(folder, "input.lock");
         const desktop = await createDesktop({ ...display, as: display.asIts }, lockFile);
         return { display, desktop, folder, lockFile, memory, gone: new AbortController() };
@@ -76,16 +82,14 @@ export function createMaker({ log, env, tools, account, memory: bound, disks, cr
         throw error;
       }
     },
-    /** Ends it. Never throws. */
-    async close({ desktop, display, folder, memory, gone }: Live, reason: Failure): Promise<void> {
+    async close({ desktop, display, folder, memory, gone }, reason) {
       gone.abort(reason);
       await desktop
         .stop()
         .catch((error) => log.warn(`a desktop did not end as it should: ${messageOf(error)}`));
       await sweep(folder, memory, display.asIts);
     },
-    /** Once all of them have ended. */
-    async leave(): Promise<void> {
+    async leave() {
       const made = keeper;
       keeper = undefined;
       (await made?.catch(() => undefined))?.leave();

@@ -52,7 +52,10 @@ export const check = <S extends object = object>(definition: Check<S>): Check<S>
 const finding =
   (ok: boolean, severity: Finding["severity"]) =>
   (detail: string, advice: readonly string[], extra: Finding["extra"] = {}): Finding => ({
-    ...{ ok, severity, detail, extra },
+    ok,
+    severity,
+    detail,
+    extra,
     advice: [...advice],
   });
 

@@ -60,7 +60,10 @@ export function createDiagnostics<S extends { readonly log: Log }>(
     found.set(name, { ok, severity });
     if (ok !== before.ok || severity !== before.severity)
       publish(diagnosisChanged, {
-        ...{ name, ok, severity, detail },
+        name,
+        ok,
+        severity,
+        detail,
         ...(typeof extra.screen === "string" && { screen: extra.screen }),
       });
   };

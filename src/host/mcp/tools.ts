@@ -37,7 +37,10 @@ interface Extras {
 const ON = { type: "string", maxLength: 1_000, description: "Ask these hosts instead: LABEL, tag:TAG, all" };
 
 const MAX_SIDE = {
-  ...{ type: "integer", minimum: SIDE.least, maximum: SIDE.most, default: SIDE.usual },
+  type: "integer",
+  minimum: SIDE.least,
+  maximum: SIDE.most,
+  default: SIDE.usual,
   description: "Longest side of the picture, in pixels; a larger screen is scaled down",
 };
 

@@ -11,7 +11,26 @@ import { stepsOf } from "./run-steps";
 export const MAX_LOG = 200;
 
 /** A run that is active. */
-export type ActiveRun = ReturnType<typeof activeRun>;
+export interface ActiveRun {
+  /** Aborted, with a `Failure` as its reason, when the run is cancelled or its deadline passes. */
+  readonly signal: AbortSignal;
+  abort(reason: unknown): void;
+  /** It waits for pointer and keyboard. @param holder who uses them now. */
+  waits(holder: () => string): void;
+  readonly logged: Readonly<Entry["log"]>;
+  /** The outcomes that are kept of it. */
+  readonly outcomes: readonly Outcome[];
+  /** It logs `message`, which must hold no secret. @returns false when it has logged {@link MAX_LOG} lines. */
+  log(message: string): boolean;
+  /** It runs these commands too. */
+  adds(commands: readonly string[]): void;
+  goesOn(): void;
+  /** Counts `bytes` of results until the run ends. @returns false, and counts nothing, when there is no room for them. */
+  hold(bytes: number): boolean;
+  /** Keeps the outcome of one of its actions; it must hold no secret. */
+  keep(outcome: Outcome): void;
+  end(status: RunStatus, error_text: string | null): void;
+}
 
 interface ActiveRunParts {
   /** When it began, by `performance.now()`. */
@@ -26,7 +45,8 @@ interface ActiveRunParts {
 }
 
 /** Begins the deadline of a run of the list. Callers must call its `end`. */
-export function activeRun(entry: Entry, { began, timeout_s, publish, held, ended }: ActiveRunParts) {
+export function activeRun(entry: Entry, parts: ActiveRunParts): ActiveRun {
+  const { began, timeout_s, publish, held, ended } = parts;
   const { control, share } = entry;
   const step = stepsOf(entry, publish);
   const tell = () => entry.keeper?.report({ run: toView(entry) });
@@ -34,21 +54,17 @@ export function activeRun(entry: Entry, { began, timeout_s, publish, held, ended
   let bytesHeld = 0;
   const deadline = setTimeout(late, timeout_s * 1_000);
   return {
-    /** Aborted, with a `Failure` as its reason, when the run is cancelled or its deadline passes. */
     signal: control.signal,
-    abort: (reason: unknown): void => control.abort(reason),
-    /** It waits for pointer and keyboard. @param holder who uses them now. */
-    waits(holder: () => string): void {
+    abort: (reason) => control.abort(reason),
+    waits(holder) {
       entry.state = { ...entry.state, status: "waiting" };
       entry.holder = holder;
       tell();
       step.changed();
     },
-    logged: entry.log as Readonly<Entry["log"]>,
-    /** The outcomes that are kept of it. */
-    outcomes: entry.outcomes as readonly Outcome[],
-    /** It logs `message`, which must hold no secret. @returns false when it has logged {@link MAX_LOG} lines. */
-    log: (message: string): boolean => {
+    logged: entry.log,
+    outcomes: entry.outcomes,
+    log(message) {
       if (entry.log.length >= MAX_LOG) return false;
       const line = { at: new Date().toISOString(), message };
       entry.log.push(line);
@@ -56,29 +72,26 @@ export function activeRun(entry: Entry, { began, timeout_s, publish, held, ended
       publish(runLog, { run_id: entry.state.run_id, message });
       return true;
     },
-    /** It runs these commands too. */
-    adds(commands: readonly string[]): void {
+    adds(commands) {
       entry.state = { ...entry.state, commands: [...new Set([...entry.state.commands, ...commands])] };
       tell();
     },
-    goesOn(): void {
+    goesOn() {
       entry.state = { ...entry.state, status: "running" };
       entry.holder = undefined;
       tell();
       step.changed();
     },
-    /** Counts `bytes` of results until the run ends. @returns false, and counts nothing, when there is no room for them. */
-    hold: (bytes: number): boolean => {
+    hold(bytes) {
       if (!held.hold(share, bytes)) return false;
       bytesHeld += bytes;
       return true;
     },
-    /** Keeps the outcome of one of its actions; it must hold no secret. */
-    keep(outcome: Outcome): void {
+    keep(outcome) {
       step.did(outcome);
       if (keepOutcome(entry, outcome)) entry.keeper?.report({ outcome });
     },
-    end: (status: RunStatus, error_text: string | null): void => {
+    end(status, error_text) {
       clearTimeout(deadline);
       step.end();
       held.release(share, bytesHeld);

@@ -16,7 +16,7 @@ export interface ExecutorParts extends CheckerParts {
   readonly service: object;
   readonly log: Log;
   runs(): Promise<Pick<Runs, "begin" | "refuse">>;
-  /** What this host is called. */
+  /** What this host is called where it has joined; else its name. */
   hostLabel(): string;
   /** The values of secrets of this host. @throws a `bad_input` failure for an unknown one; `unavailable` where they cannot be read. */
   secrets(names: readonly string[]): Promise<ReadonlyMap<string, string>>;

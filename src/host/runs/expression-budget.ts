@@ -18,9 +18,9 @@ const LEAST_BYTES = 16;
 export class Bounds extends Error {}
 
 /** Nothing is left of what the expression may take: no part of it has a value any more. */
-export class Exhausted extends Bounds {}
+export class BudgetSpent extends Bounds {}
 
-/** What an expression may take. Both throw an {@link Exhausted} once nothing is left. */
+/** What an expression may take. Both throw a {@link BudgetSpent} once nothing is left. */
 export interface Budget {
   take(steps: number): void;
   /** Takes what a value that was computed costs. */
@@ -37,7 +37,7 @@ export function createBudget(): Budget {
   const take = (steps: number) => {
     left -= steps;
     if (left < 0 || isLate())
-      throw new Exhausted("the expression takes too long: it has to be shorter, or its lists");
+      throw new BudgetSpent("the expression takes too long: it has to be shorter, or its lists");
   };
   const sizeOf = (value: object): number => {
     const known = sizes.get(value);

@@ -5,7 +5,7 @@
 import { RE2JS } from "re2js";
 import { indexIn, lastIndexIn, splitAt } from "../../lib/find-text";
 import { repeatsTooMuch } from "../../lib/pattern-repeats";
-import { Bounds, type Budget, Exhausted, isPlainObject, STEP_BYTES } from "./expression-budget";
+import { Bounds, type Budget, BudgetSpent, isPlainObject, STEP_BYTES } from "./expression-budget";
 
 /** The longest text that is read as a point in time or a duration, in characters. */
 const MAX_TIME = 100;
@@ -83,7 +83,7 @@ function endWhereExhausted(evaluator: Evaluator): void {
   const gentle = evaluator.tryEval.bind(evaluator);
   evaluator.tryEval = (node, context) => {
     const value = gentle(node, context);
-    if (value instanceof Exhausted) throw value;
+    if (value instanceof BudgetSpent) throw value;
     return value;
   };
 }

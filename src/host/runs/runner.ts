@@ -10,13 +10,13 @@ import type { Departure, Outcome, RunContext, StopOnError } from "../../core/run
 import { requireNeeds } from "../../core/script-head";
 import { deadline } from "../../lib/deadline";
 import { cancelled, Failure, failureOf, messageOf, rejected } from "../../lib/errors";
-import type { Log } from "../../lib/log";
 import { nextSlice } from "../../lib/turn";
 import type { RunTrace } from "../trace/traces";
 import { asWritten } from "./action-fields";
 import type { Action, Command } from "./actions";
 import type { ActiveRun } from "./active-run";
 import { type CalledScript, calledPath, checkParameters, MAX_CALLS } from "./called-scripts";
+import type { ExecutorParts } from "./executor-parts";
 import { createInputs, isOpen } from "./input";
 import { mendIn } from "./mend";
 import { keepable, Secrets } from "./redact";
@@ -33,11 +33,7 @@ const ABANDON_MS = 5_000;
 /** The most actions of one run with an audit row each: the row of the run covers all of them by its digest. */
 const MAX_ACTION_ROWS = 500;
 
-interface RunParts {
-  readonly service: object;
-  /** Does an action (default: this process). */
-  readonly perform?: typeof performOperation | undefined;
-  readonly log: Log;
+interface RunParts extends Pick<ExecutorParts, "service" | "perform" | "log" | "hostLabel"> {
   readonly id: string;
   /** The path of the script; empty for a list that was sent. */
   readonly path: string;
@@ -52,8 +48,6 @@ interface RunParts {
   readonly variables: Variables;
   /** The secrets of the host that it may use; those of a script that is called late are added. */
   readonly secrets: ReadonlyMap<string, string>;
-  /** What this host is called where it has joined; else its name. */
-  hostLabel(): string;
   /** Begins the span of an action. @returns what ends it, with the error of one that has failed, without secrets. */
   step?(command: string, place: string): ((error: string | null) => void) | undefined;
   /** Records the actions, without secrets; absent for a run that is not traced. None of it throws. */

@@ -141,14 +141,12 @@ function runSpan(
       };
       add(
         spanOf({
-          ...{
-            traceId,
-            spanId,
-            parentSpanId: parent?.spanId,
-            name: script_path || "svc run",
-            started,
-            ended: clock(),
-          },
+          traceId,
+          spanId,
+          parentSpanId: parent?.spanId,
+          name: script_path || "svc run",
+          started,
+          ended: clock(),
           attributes,
           error: status === "ok" ? null : (error ?? status),
           kind: 2,

@@ -48,7 +48,10 @@ export function auditFeatures(
     ]);
     return createCollector({
       ...(await shared.service.witness()),
-      ...{ book: await shared.service.addressBook(), deskKey: openSigningKey(files.deskKey), log, publish },
+      book: await shared.service.addressBook(),
+      deskKey: openSigningKey(files.deskKey),
+      log,
+      publish,
       async verifyRow(proof, vkey) {
         const [{ verifyProof }, { parseVerifierKey }] = await Promise.all([
           import("../../host/audit/witness/proof"),

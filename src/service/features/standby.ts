@@ -5,13 +5,13 @@ import { existsSync } from "node:fs";
 import { localCaller } from "../../core/caller";
 import type { Host } from "../../desk/fleet/host";
 import type { DeskBundle } from "../../desk/join/desk-bundle";
-import type { DeposedUses, Unwritten } from "../../desk/join/standby/deposed";
+import type { DeposedUses, OfficeNote } from "../../desk/join/standby/deposed";
 import type { Beyond, Fence } from "../../desk/join/standby/fence";
 import type { Follower, FollowerState } from "../../desk/join/standby/follower";
-import type { Standing } from "../../desk/join/standby/operations/standing";
+import type { StandbyState } from "../../desk/join/standby/operations/standing";
 import type { Standbys } from "../../desk/join/standby/standbys";
 import type { TakeOverUses } from "../../desk/join/standby/take-over";
-import type { Heard, Telling } from "../../desk/join/standby/telling";
+import type { HeardCount, Notifier } from "../../desk/join/standby/telling";
 import { conflict } from "../../lib/errors";
 import { once } from "../../lib/once";
 import { type ConfigFiles, hasBook } from "../../lib/paths";
@@ -39,9 +39,9 @@ export interface StandbyFeatures {
    */
   requireDeskAt(host: Host): Promise<void>;
   /** How many hosts have heard which desk this is, and what one has heard that cannot be; nothing of either where this process tells none. */
-  hostsHeard(): { readonly hosts: Heard | null; readonly beyond: Beyond | null };
+  hostsHeard(): { readonly hosts: HeardCount | null; readonly beyond: Beyond | null };
   /** What the server here knows, else this process; null where there is nothing to know. */
-  standbyNow(): Promise<Standing | null>;
+  standbyNow(): Promise<StandbyState | null>;
 }
 
 /** What a server looks after of them. */
@@ -56,8 +56,8 @@ export function standbyFeatures(shared: ServiceParts): StandbyFeatures & Standby
   const { configDir, files, log, events, publish, phase, feature, stoppable } = shared;
   let following: Follower | undefined;
   let fence: Fence | undefined;
-  let telling: Telling | undefined;
-  const unwritten: Unwritten = {};
+  let telling: Notifier | undefined;
+  const unwritten: OfficeNote = {};
   const office = once(() => import("../../desk/join/standby/office"));
   const inOffice = once(() => import("../../desk/join/standby/in-office"));
   const standbys = feature(async () =>

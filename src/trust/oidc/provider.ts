@@ -51,14 +51,9 @@ export interface LoggedOut {
   readonly at: number;
 }
 
-export interface Provider {
-  readonly issuer: string;
+export interface Provider extends Pick<Access, "issuer" | "aheadMs" | "askedNow"> {
   /** Its metadata. @throws an `unavailable` failure where it cannot be reached, or is another issuer than it should be. */
   metadata(): Promise<oauth.AuthorizationServer>;
-  /** By how much its clock is before that of this host, in milliseconds, as far as its answers tell; 0 where they do not. */
-  aheadMs(): number;
-  /** The time by its clock, asked now, in milliseconds since the epoch. @throws an `unavailable` failure where it cannot be reached. */
-  askedNow(): Promise<number>;
   /** What a sign-in in a browser begins with, and the address to go to. @throws as {@link metadata}. */
   begin(redirect: string): Promise<{ readonly attempt: Attempt; readonly address: string }>;
   /** Who has signed in. @param answer the query of the redirect. @throws `forbidden` where it is not what was asked for; `unavailable`. */
@@ -99,7 +94,8 @@ export function createProvider({ groupsClaim, ...options }: ProviderOptions): Pr
   return {
     issuer,
     metadata: async () => (await discovered()).as,
-    ...{ aheadMs: access.aheadMs, askedNow: access.askedNow },
+    aheadMs: access.aheadMs,
+    askedNow: access.askedNow,
     begin: (redirect) => beginInBrowser(access, redirect),
     async complete({ state, nonce, verifier, redirect }, answer) {
       const { oauth, as, auth, client, options } = await access.ready();

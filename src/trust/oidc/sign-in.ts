@@ -21,7 +21,7 @@ import { createCodes } from "./codes";
 import { type GroupRule, ruleFor } from "./groups";
 import { createPaces } from "./paces";
 import type { DeviceStart, Provider, SignedIn } from "./provider";
-import { endingByProvider } from "./provider-logout";
+import { endingByProvider, type LogoutUses } from "./provider-logout";
 import { createSeal } from "./sealed";
 import {
   beginSession,
@@ -126,20 +126,16 @@ export interface SignIn extends SessionKeeper {
 /** Puts on record what is about to happen. */
 type Announce = (subject: string) => Promise<void>;
 
-interface SignInUses {
+interface SignInUses extends LogoutUses {
   readonly provider: Provider;
   readonly publicUrl: string | undefined;
   /** The clients of the provider whose access tokens count; none where there are none. */
   readonly agents: readonly string[];
-  readonly store: TokenStore;
   readonly signedOut: SignedOut;
-  /** Names of sessions that count as ended, whatever the file of the tokens says. */
-  readonly ending: Set<string>;
   readonly lifetime: Lifetime;
   readonly log: Log;
   /** Reads oidc.json. @throws `unavailable`. */
   rules(): GroupRule[];
-  endWorkOf(name: string): Promise<unknown>;
 }
 
 /** How long a person may take at the provider, in milliseconds. */

@@ -67,7 +67,10 @@ const sessionOf = ({
   expires,
   until,
 }: Omit<Session, "scopes"> & { readonly scopes: readonly string[] }): Session => ({
-  ...{ token, name, expires, until },
+  token,
+  name,
+  expires,
+  until,
   scopes: v.parse(v.array(SCOPE), scopes),
 });
 

@@ -259,7 +259,10 @@ export async function connectNats({
   const common = {
     ...(seed !== undefined && jwt !== undefined && { authenticator: authenticator(seed, jwt) }),
     ...(name !== undefined && { name }),
-    ...{ timeout: timeoutMs, pingInterval: PING_MS, reconnect: false, ignoreClusterUpdates: true },
+    timeout: timeoutMs,
+    pingInterval: PING_MS,
+    reconnect: false,
+    ignoreClusterUpdates: true,
     trust: trustOf(server),
   };
   let last: unknown;

@@ -1,14 +1,14 @@
 /** Who hears which desk this is, and when. The hosts are made up; `fence.test.ts` has real ones. */
 import { expect, test } from "bun:test";
 import { hostUp } from "../../../src/desk/fleet/events";
-import type { Fence, Joined } from "../../../src/desk/join/standby/fence";
+import type { BookHost, Fence } from "../../../src/desk/join/standby/fence";
 import { createTelling } from "../../../src/desk/join/standby/telling";
 import { createBus } from "../../../src/events/bus";
 import { silentLog } from "../../../src/lib/log";
 import type { Office } from "../../../src/wire/join/office";
 import { nextTurn, until } from "../../support";
 
-const hostNamed = (label: string): Joined => ({
+const hostNamed = (label: string): BookHost => ({
   label,
   base_url: "https://10.0.0.9:9939",
   member: { host_id: label, nonce: "n" },

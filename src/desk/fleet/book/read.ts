@@ -20,7 +20,7 @@ import { headOf, itemsSince, prepareRows, versionOf, writeChanges } from "./rows
 const BUSY_MS = 5_000;
 
 /** The items that were read last, and of what. */
-interface Known {
+interface KnownItems {
   readonly items: BookItems;
   /** The database, what its connection said of it, and the revision. */
   readonly rows?: { readonly db: Database; version: number; revision: number };
@@ -57,7 +57,7 @@ export function createBookReader(
   log: Log,
 ): BookReader {
   const opened = openedBook(file);
-  let known: Known | undefined;
+  let known: KnownItems | undefined;
   let complaint = "";
 
   const reading = <T>(work: () => T): T => {

@@ -52,7 +52,7 @@ export interface HostStore {
   change<T>(edit: (list: HostList) => T | Promise<T>): Promise<T>;
   /** Takes the file of an earlier svc over, where there is one. Another that comes later is reported, once, and stays as it is. */
   takeOver(): Promise<void>;
-  /** Says that a file of an earlier svc lies beside the database, and is not read; undefined where none does. */
+  /** Says that a file of an earlier svc lies beside the database, and is not read; undefined where none does. @throws `unavailable` where the book is missing. */
   ignored(): string | undefined;
   /** The book as the JSON file had it; undefined where it is not in a database yet. */
   content(): object | undefined;
@@ -128,7 +128,8 @@ export function createHostStore(
         return result;
       });
     },
-    ...{ takeOver, ignored },
+    takeOver,
+    ignored,
     content() {
       const db = database();
       if (!db) return undefined;

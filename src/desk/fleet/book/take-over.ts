@@ -116,7 +116,9 @@ export function createTakeOver(
     log.warn(ignoredText());
   };
   return {
-    ...{ begin, leaveFormer, takeOver },
+    begin,
+    leaveFormer,
+    takeOver,
     ignored: () => (existsSync(former) && sizeOf(file) > 0 ? ignoredText() : undefined),
   };
 }

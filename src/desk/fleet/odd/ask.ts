@@ -13,6 +13,7 @@ import { mapInSlices } from "../../../lib/turn";
 import { signatureEndpoint } from "../../../wire/screen/signature";
 import type { AddressBook } from "../address-book";
 import type { Host } from "../host";
+import type { PollOptions } from "../poll";
 import { compareScreens, ODD_FROM, type Verdict } from "./compare";
 import { createPreparing, type PreparedScreen, type SignedHost } from "./prepared";
 import type { OddHost } from "./rows";
@@ -21,11 +22,7 @@ import type { OddHost } from "./rows";
 const MAX_BYTES = 131_072;
 
 /** How hosts are asked. */
-export interface AskOptions {
-  /** Hosts to ask at once, at each NATS server and of all others; slow hosts stop counting. */
-  readonly concurrency: number;
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
+export interface AskOptions extends Pick<PollOptions, "concurrency" | "timeoutMs" | "signal"> {
   /** The name of the token that asks; null for the owner. */
   readonly client: string | null;
   /** Connections that wait for the next look. */

@@ -13,7 +13,7 @@ const COMMON = 0.75;
 type KeyCount = readonly [key: string, many: number];
 
 /** What a screen has that others lack, or the other way round. */
-interface Odd {
+interface OddItem {
   readonly shown: string;
   /** How many of the others have it. */
   readonly count: number;
@@ -26,16 +26,16 @@ export interface ItemsFound {
   /** What a screen has: by how rare it is all together, the share of the others that have the rarest of it (2 for nothing), and what that is. */
   readonly extra: RareSums;
   readonly rarest: Float64Array;
-  readonly rarestItem: ReadonlyArray<Odd | undefined>;
+  readonly rarestItem: ReadonlyArray<OddItem | undefined>;
   /** What a screen lacks, in the same way, and how many items that are. */
   readonly lacking: RareSums;
   readonly mostLacked: Float64Array;
-  readonly mostLackedItem: ReadonlyArray<Odd | undefined>;
+  readonly mostLackedItem: ReadonlyArray<OddItem | undefined>;
   readonly lacked: Uint32Array;
   /** All that a screen can lack counts so much. */
   readonly common: number;
   /** What most screens have the most of; undefined where there is nothing. */
-  readonly usual: Odd | undefined;
+  readonly usual: OddItem | undefined;
   /** How many of the screens have what one of them has, on average: 0 to 1. */
   readonly alike: number;
 }
@@ -67,8 +67,8 @@ export function* findItems(
   const [extra, lacking] = [createRareSums(size), createRareSums(size)];
   const nothing = () => new Float64Array(size).fill(2);
   const [rarest, mostLacked] = [nothing(), nothing()];
-  const rarestItem: Array<Odd | undefined> = new Array(size);
-  const mostLackedItem: Array<Odd | undefined> = new Array(size);
+  const rarestItem: Array<OddItem | undefined> = new Array(size);
+  const mostLackedItem: Array<OddItem | undefined> = new Array(size);
   const lacked = new Uint32Array(size);
   const { common, usual } = yield* commonIn(counts, known);
   const others = Math.max(1, known - 1);

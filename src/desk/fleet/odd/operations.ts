@@ -73,7 +73,11 @@ export const findOdd = operation({
     await looks.onRecord(caller, `admin.odd on=${which}: compares the screens of hosts`);
     let done = 0;
     const hosts = await looks.look(book, selected, {
-      ...{ on, concurrency, timeoutMs: timeout_s * 1_000, client: shareOf(grant), signal },
+      on,
+      concurrency,
+      timeoutMs: timeout_s * 1_000,
+      client: shareOf(grant),
+      signal,
       asked: () => void progress?.({ what: "screens compared", done: ++done, total: selected.length }),
     });
     return { hosts, count: hosts.length, odd: hosts.filter(({ state }) => state === "odd").length };

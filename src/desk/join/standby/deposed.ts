@@ -10,7 +10,7 @@ import { deskTakenOver } from "./events";
 import { generationOf, type OfficeFiles, type TakenOver, takenOverBy, writeTakenOver } from "./office";
 
 /** Who has taken this desk over, where that cannot be written: the disk may be full. */
-export interface Unwritten {
+export interface OfficeNote {
   taken?: TakenOver | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface DeposedUses {
   readonly files: OfficeFiles;
   readonly publish: Publish;
   /** What is known, while it is not on disk: nothing is sent then either. */
-  readonly unwritten: Unwritten;
+  readonly unwritten: OfficeNote;
   /** Pauses the plans of this desk, and ends its broadcasts. */
   yieldPlans(by: string): Promise<void>;
 }

@@ -14,6 +14,7 @@ import { serverOfHost } from "../../../lib/per-server";
 import { runPool } from "../../../lib/pool";
 import { printable } from "../../../lib/sanitize";
 import { isSignedBy, type SigningKey } from "../../../trust/identity";
+import type { Target } from "../../../wire/job/job";
 import { generationEndpoint } from "../../../wire/join/endpoints";
 import { isFirst, MAX_STEP, type Office, officeMessage } from "../../../wire/join/office";
 import { UNNAMED } from "./deposed";
@@ -48,20 +49,16 @@ interface FenceUses {
 }
 
 /** A host that has joined this desk. */
-interface Reached {
-  readonly label: string;
-  readonly server: RemoteServer;
-  readonly host_id: string | null;
-}
+type Member = Pick<Target, "label" | "server" | "host_id">;
 
 /** For whom a host is asked, and until when. */
-interface Asking {
+interface AskOptions {
   readonly signal?: AbortSignal | undefined;
   readonly client?: string | null;
 }
 
 /** A host of the address book. */
-export interface Joined {
+export interface BookHost {
   readonly label: string;
   readonly base_url: string;
   readonly member?: { readonly host_id: string; readonly nonce: string } | undefined;
@@ -73,15 +70,15 @@ export interface Fence {
    *
    * @throws a {@link RemoteError}, as one before anything was sent.
    */
-  officeFor(host: Reached, asking: Asking): Promise<Office | undefined>;
+  officeFor(host: Member, asking: AskOptions): Promise<Office | undefined>;
   /**
    * Whether that host proves that another machine has taken this desk over. Then that is noted.
    *
    * @throws a {@link RemoteError} where it does not say.
    */
-  isOver(host: Reached, asking: Asking): Promise<boolean>;
+  isOver(host: Member, asking: AskOptions): Promise<boolean>;
   /** Has the host hear again before its next job: it has not understood which desk that is of. */
-  forget(host: Pick<Reached, "host_id">): void;
+  forget(host: Pick<Member, "host_id">): void;
   /** Which desk this is. */
   office(): Office;
   /**
@@ -89,13 +86,13 @@ export interface Fence {
    *
    * @returns how many of them have not answered: they are notified at the next call.
    */
-  tellAll<H extends Joined>(
+  tellAll<H extends BookHost>(
     hosts: readonly H[],
     reach: (host: H) => RemoteServer,
     signal?: AbortSignal,
   ): Promise<number>;
   /** Whether that host has heard in this process, or cannot since its svc is an earlier one; undefined where it has not answered. */
-  hasHeard(host: Joined): boolean | undefined;
+  hasHeard(host: BookHost): boolean | undefined;
   /** A host that has heard of a generation which no standby of this desk can have, as the key of this desk has signed it; null where none has. */
   beyond(): Beyond | null;
 }
@@ -122,7 +119,7 @@ export function createFence(uses: FenceUses): Fence {
       throw new RemoteError("unreachable", "this desk was taken over, which cannot be written yet", false);
   };
 
-  const tell = async (host: Reached, hostId: string, asking: Asking, nonce?: string) => {
+  const tell = async (host: Member, hostId: string, asking: AskOptions, nonce?: string) => {
     const own = officeNow();
     const signature = key().sign(officeMessage(hostId, own));
     const { signal, client } = asking;
@@ -151,7 +148,7 @@ export function createFence(uses: FenceUses): Fence {
     }
   };
 
-  const hasHeard = ({ member }: Joined): boolean | undefined => {
+  const hasHeard = ({ member }: BookHost): boolean | undefined => {
     const before = known.get(member?.host_id ?? "");
     return before?.nonce === member?.nonce ? before?.takes : undefined;
   };
@@ -187,12 +184,12 @@ export function createFence(uses: FenceUses): Fence {
       // Where a person has reinstated this desk, nobody has heard.
       const first = isFirst(officeNow());
       // A host with an earlier svc refuses this. It may be updated, so it is asked again; not by a first desk, which has no news for it.
-      const isSettled = (host: Joined) => (first ? hasHeard(host) !== undefined : hasHeard(host) === true);
+      const isSettled = (host: BookHost) => (first ? hasHeard(host) !== undefined : hasHeard(host) === true);
       const waiting = hosts.flatMap((host) => {
         const { host_id = "", nonce } = host.member ?? {};
         return nonce === undefined || isSettled(host) ? [] : [{ host, host_id, nonce }];
       });
-      const pool = { slots: SLOTS, serverOf: ({ host }: { host: Joined }) => serverOfHost(host) };
+      const pool = { slots: SLOTS, serverOf: ({ host }: { host: BookHost }) => serverOfHost(host) };
       const answers = await runPool(waiting, pool, async ({ host, host_id, nonce }) => {
         try {
           const reached = { label: host.label, server: reach(host), host_id };
@@ -215,7 +212,7 @@ export function createFence(uses: FenceUses): Fence {
 function createProofs({ log, key, yieldOffice }: Pick<FenceUses, "log" | "key" | "yieldOffice">) {
   let beyond: Beyond | null = null;
   /** @returns whether that host has proved that this desk is over. */
-  const heed = ({ label }: Pick<Reached, "label">, hostId: string, own: Office, answer: Heard): boolean => {
+  const heed = ({ label }: Pick<Member, "label">, hostId: string, own: Office, answer: Reply): boolean => {
     const { generation, signature } = answer;
     if (generation <= own.generation) return false;
     if (!isSignedBy(key().publicKey, officeMessage(hostId, { line: own.line, generation }), signature)) {
@@ -265,7 +262,7 @@ function createOfficeReader(files: FenceUses["files"], changed: () => void): () 
 }
 
 /** What a host has answered. */
-interface Heard {
+interface Reply {
   readonly generation: number;
   readonly signature: string;
 }

@@ -11,7 +11,7 @@ import type { Log } from "../../../lib/log";
 import { openSigningKey } from "../../../trust/identity";
 import { MAX_STEP } from "../../../wire/join/office";
 import { deskTakenOver, standbyFollows, standbyLate } from "./events";
-import { type Following, followingNow, removeSnapshots, writeFollowing } from "./following";
+import { followingNow, type Leader, removeSnapshots, writeFollowing } from "./following";
 import { generationOf, type OfficeFiles, takenOverBy, writeTakenOver } from "./office";
 import { keep, type PullUses, pull, tell, whyNot } from "./pull";
 import { LATE_MS } from "./standbys";
@@ -83,7 +83,7 @@ export function createFollower(uses: FollowerUses): Follower {
     isLate = true;
     publish(standbyLate, { name });
   };
-  const follow = async (following: Following) => {
+  const follow = async (following: Leader) => {
     const since = performance.now();
     using pulled = await pull(uses, following, ending.signal);
     // Somebody may have decided meanwhile to follow another desk, or none.
@@ -94,7 +94,7 @@ export function createFollower(uses: FollowerUses): Follower {
     due = now() + Math.max(ASKING.firstMs, TIMES * (performance.now() - since));
     heard(following.address);
   };
-  const work = async (following: Following) => {
+  const work = async (following: Leader) => {
     const pauses = following.taken_over === null || refusals >= MANY ? ASKING : NOTIFYING;
     due = now() + pauses.firstMs;
     try {
@@ -157,7 +157,7 @@ const secondsSince = (at: number) => Math.round((performance.now() - at) / 1_000
  */
 export async function tellFormer(
   files: PullUses["files"] & OfficeFiles,
-  following: Following,
+  following: Leader,
   signal: AbortSignal | undefined,
   publish: Publish,
 ): Promise<boolean> {

@@ -36,7 +36,7 @@ const FOLLOWING = v.object({
   notified: v.optional(v.nullable(v.string()), null),
 });
 
-export type Following = v.InferOutput<typeof FOLLOWING>;
+export type Leader = v.InferOutput<typeof FOLLOWING>;
 
 /** Its files: the snapshot is beside this one. */
 export interface FollowingFiles {
@@ -44,11 +44,11 @@ export interface FollowingFiles {
 }
 
 /** The path of the snapshot of the desk that was asked with the string `id`. */
-export const snapshotFile = ({ following }: FollowingFiles, { id }: Pick<Following, "id">): string =>
+export const snapshotFile = ({ following }: FollowingFiles, { id }: Pick<Leader, "id">): string =>
   join(dirname(following), `${id}.age`);
 
 /** Undefined where this machine follows no desk. @throws `unavailable` where the file is broken. */
-export function readFollowing({ following }: FollowingFiles): Following | undefined {
+export function readFollowing({ following }: FollowingFiles): Leader | undefined {
   const text = readTrustFile(following);
   if (text === undefined) return undefined;
   const found = valueIn(FOLLOWING, text.toString());
@@ -59,7 +59,7 @@ export function readFollowing({ following }: FollowingFiles): Following | undefi
 /** The same, also where this machine has taken over and was ended before it could write that. @throws as {@link readFollowing}. */
 export function followingNow(
   files: FollowingFiles & Pick<OfficeFiles, "deskGeneration">,
-): Following | undefined {
+): Leader | undefined {
   const following = readFollowing(files);
   if (!following || following.taken_over !== null) return following;
   const { by, since } = generationOf(files);
@@ -84,7 +84,7 @@ export function requireFollowsNone(files: FollowingFiles & Pick<OfficeFiles, "de
   );
 }
 
-export function writeFollowing({ following }: FollowingFiles, value: Following): void {
+export function writeFollowing({ following }: FollowingFiles, value: Leader): void {
   ensurePrivateFolder(dirname(following));
   writeFileAtomic(following, `${JSON.stringify(value, null, 2)}\n`);
 }

@@ -33,7 +33,9 @@ export function createOrigins(log: Pick<Log, "warn">): Origins {
   const usesOf = (as: string) => known.get(as) ?? new Map<string, { since: string; at: number }>();
   const listed = (as: string, proved: boolean): Origin[] =>
     Array.from(usesOf(as), ([address, { since, at }]) => ({
-      ...{ address, since, proved },
+      address,
+      since,
+      proved,
       asked_s: Math.round((performance.now() - at) / 1_000),
     }));
   return {

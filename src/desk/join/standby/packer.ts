@@ -24,7 +24,7 @@ export interface DeskNow {
 }
 
 /** A database as it was packed last. */
-interface Packed {
+interface DatabasePack {
   readonly stamp: string;
   readonly text: string;
 }
@@ -40,7 +40,7 @@ interface PackerUses {
 /** @returns what gives the desk as it is at that time, or later. @throws `unavailable` where this is none; `conflict` where it is too large. */
 export function createPacker(uses: PackerUses): () => Promise<DeskNow> {
   const { configDir, gzip, maxRawBytes = MAX_RAW_BYTES } = uses;
-  const known = new Map<DatabaseName, Packed>();
+  const known = new Map<DatabaseName, DatabasePack>();
   let underway: Promise<DeskNow> | undefined;
 
   const pack = async (): Promise<DeskNow> => {
@@ -78,7 +78,7 @@ export function createPacker(uses: PackerUses): () => Promise<DeskNow> {
 }
 
 /** Copies of the databases that have changed; what is known of those that are gone is forgotten. */
-function copiesOf(configDir: string, known: Map<DatabaseName, Packed>, maxRawBytes: number) {
+function copiesOf(configDir: string, known: Map<DatabaseName, DatabasePack>, maxRawBytes: number) {
   const copies = new Map<DatabaseName, { readonly content: Uint8Array; readonly stamp: string }>();
   let raw = 0;
   for (const name of DATABASE_NAMES) {

@@ -14,13 +14,7 @@ import { beginReplace, ensurePrivateFolder, PRIVATE_FILE } from "../../../lib/fi
 import { printable } from "../../../lib/sanitize";
 import type { Office } from "../../../wire/join/office";
 import { pullEndpoint, yieldEndpoint, yieldMessage } from "./endpoints";
-import {
-  type Following,
-  type FollowingFiles,
-  removeSnapshots,
-  snapshotFile,
-  writeFollowing,
-} from "./following";
+import { type FollowingFiles, type Leader, removeSnapshots, snapshotFile, writeFollowing } from "./following";
 
 /** How long an answer may take, in milliseconds: the desk may have to pack much first. */
 const ANSWER_MS = 60_000;
@@ -44,16 +38,16 @@ export interface PullUses {
   check(file: string, id: string, stamp: string, signal?: AbortSignal): Promise<string | null>;
 }
 
-const deskOf = ({ address, pins }: Pick<Following, "address" | "pins">): RemoteServer => ({
+const deskOf = ({ address, pins }: Pick<Leader, "address" | "pins">): RemoteServer => ({
   url: `https://${address}`,
   token: undefined,
   trust: { kind: "pin", pins },
 });
 
 /** What the desk has answered. */
-interface Pulled extends Disposable {
+interface Update extends Disposable {
   /** What is known of it now. */
-  readonly following: Following;
+  readonly following: Leader;
   /** The newer snapshot, which goes unless it is put in place; absent where the one that is here is the newest. */
   readonly newer?: { commit(): void };
 }
@@ -63,7 +57,7 @@ interface Pulled extends Disposable {
  *
  * @throws a {@link RemoteError}; `rejected` or `unavailable` for what is no snapshot.
  */
-export async function pull(uses: PullUses, following: Following, signal?: AbortSignal): Promise<Pulled> {
+export async function pull(uses: PullUses, following: Leader, signal?: AbortSignal): Promise<Update> {
   const { id, secret, stamp, pins } = following;
   // Somebody may have removed it.
   const isHere = existsSync(snapshotFile(uses.files, following));
@@ -87,7 +81,7 @@ export async function pull(uses: PullUses, following: Following, signal?: AbortS
 }
 
 /** Keeps what was pulled: the snapshot first, so that one which is named is there. Those of other desks go last. */
-export function keep(files: FollowingFiles, { following, newer }: Pulled): void {
+export function keep(files: FollowingFiles, { following, newer }: Update): void {
   newer?.commit();
   writeFollowing(files, following);
   removeSnapshots(files, following.id);
@@ -96,7 +90,7 @@ export function keep(files: FollowingFiles, { following, newer }: Pulled): void 
 /** Writes the snapshot whose first piece is here, and asks for the others. */
 async function writePieces(
   fd: number,
-  following: Following,
+  following: Leader,
   who: Pick<v.InferInput<(typeof pullEndpoint)["input"]>, "id" | "secret" | "have" | "proof">,
   { bytes, stamp, piece }: { readonly bytes: number; readonly stamp: string; readonly piece: string },
   signal: AbortSignal | undefined,
@@ -117,7 +111,7 @@ async function writePieces(
 }
 
 /** Whether the desk is there: it answers, whatever it says, or takes a request and is slow to. */
-export async function isThere(following: Following): Promise<boolean> {
+export async function isThere(following: Leader): Promise<boolean> {
   const { id, secret } = following;
   // It has no snapshot of that stamp: so it says something at once, and packs nothing.
   const asked = { id, secret, piece_of: "0".repeat(64) };
@@ -138,7 +132,7 @@ export async function isThere(following: Following): Promise<boolean> {
  * @throws a {@link RemoteError}.
  */
 export const tell = async (
-  following: Following,
+  following: Leader,
   { line, generation }: Office,
   sign: (text: string) => string,
   signal?: AbortSignal,

@@ -67,12 +67,12 @@ export async function requireRecipient(key: string): Promise<void> {
 }
 
 /** What is in a snapshot: a bundle of a desk. */
-interface Sealed {
+interface Content {
   readonly databases: object;
 }
 
 /** `bundle` for who has the key of `recipient` alone. */
-export async function sealSnapshot<B extends Sealed>(bundle: B, recipient: string): Promise<Uint8Array> {
+export async function sealSnapshot<B extends Content>(bundle: B, recipient: string): Promise<Uint8Array> {
   const { Encrypter } = await import("age-encryption");
   const encrypter = new Encrypter();
   encrypter.addRecipient(recipient);

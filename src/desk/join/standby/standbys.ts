@@ -50,7 +50,7 @@ const STANDBY = v.object({
 export type Standby = v.InferOutput<typeof STANDBY>;
 
 /** What was heard of one since this process started. */
-interface Heard {
+interface StandbyNews {
   /** When it asked last, by `performance.now()`. */
   readonly at: number;
   /** What it has of this desk, by the stamp of that. */
@@ -58,7 +58,7 @@ interface Heard {
 }
 
 /** A snapshot that is on its way to a standby, in pieces. */
-interface Underway {
+interface SnapshotTransfer {
   /** When it was made, by `performance.now()`. */
   readonly at: number;
   readonly stamp: string;
@@ -87,7 +87,7 @@ export interface Standbys {
   /** A standby asks every few seconds: that it takes what makes a desk is on record once in ten minutes. */
   readonly onRecord: ThrottledAudit;
   /** The snapshots that are on their way, by who takes them: as of {@link Standbys.refuseBusy}. */
-  readonly underway: Map<string, Underway>;
+  readonly underway: Map<string, SnapshotTransfer>;
   /** From where they came. */
   readonly origins: Origins;
   /** Whether plans of before the start may go on. @param hasAsked whether the hosts were asked which desk they have heard of. */
@@ -103,13 +103,17 @@ export function createStandbys(
 ): Standbys {
   const store = createJsonStore<Standby>(
     {
-      ...{ file: files.standbys, lock: files.standbysLock, what: "a list of standbys" },
-      ...{ list: "standbys", key: "name", parse: parseBy(STANDBY) },
+      file: files.standbys,
+      lock: files.standbysLock,
+      what: "a list of standbys",
+      list: "standbys",
+      key: "name",
+      parse: parseBy(STANDBY),
     },
     log,
   );
   const began = performance.now();
-  const heardOf = new Map<string, Heard>();
+  const heardOf = new Map<string, StandbyNews>();
   const late = new Set<string>();
   const [spend, take] = [createBuckets(ASKING), createBuckets(TAKING)];
   const refuse = (wait: number) => {

@@ -14,7 +14,7 @@ import type { Office } from "../../../wire/join/office";
 import { becomeDesk, type TakeOverParts } from "../become-desk";
 import { checked, type DeskBundle } from "../desk-bundle";
 import { tellFormer } from "./follower";
-import { type Following, followingNow, removeSnapshots, snapshotFile, writeFollowing } from "./following";
+import { followingNow, type Leader, removeSnapshots, snapshotFile, writeFollowing } from "./following";
 import { generationIn, generationText, nextGeneration, type OfficeFiles } from "./office";
 import { isThere, keep, type PullUses, pull } from "./pull";
 import { openSnapshot } from "./snapshot";
@@ -91,7 +91,7 @@ export async function takeOver(
 }
 
 /** What the desk has done since the last look, where it says so. */
-async function newest(uses: TakeOverUses, known: Following): Promise<Following> {
+async function newest(uses: TakeOverUses, known: Leader): Promise<Leader> {
   using pulled = await pull(uses, known).catch(() => undefined);
   if (!pulled) return known;
   keep(uses.files, pulled);
@@ -99,7 +99,7 @@ async function newest(uses: TakeOverUses, known: Following): Promise<Following> 
 }
 
 /** @throws `conflict` where this machine follows no desk any more. */
-function followed(files: TakeOverUses["files"]): Following {
+function followed(files: TakeOverUses["files"]): Leader {
   const following = followingNow(files);
   if (!following) throw conflict("this machine follows no desk: `svc standby follow`");
   if (following.taken_over !== null)
@@ -110,7 +110,7 @@ function followed(files: TakeOverUses["files"]): Following {
 /** The desk in the snapshot that is here, and the generation that it has next. */
 async function snapshotOf(
   { files, identity, parts }: TakeOverUses,
-  following: Following,
+  following: Leader,
 ): Promise<Office & { readonly bundle: DeskBundle }> {
   if (following.snapshot === null)
     throw conflict(`nothing has come from the desk at ${following.address} yet`);

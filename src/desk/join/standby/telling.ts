@@ -10,20 +10,20 @@ import { type Backoff, doubled, jitter } from "../../../lib/backoff";
 import { messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
 import { isFirst } from "../../../wire/join/office";
-import type { Fence, Joined } from "./fence";
+import type { BookHost, Fence } from "./fence";
 
 /** The pauses before those are notified again that have not answered. */
 const AGAIN: Backoff = { firstMs: 5_000, longestMs: 5 * 60_000 };
 
 /** The address book, as far as it says who is to hear. */
-interface Book<H extends Joined> {
+interface Book<H extends BookHost> {
   hosts(): readonly H[];
   /** @throws where it has no host with that label. */
   host(label: string): H;
   reach(host: H): RemoteServer;
 }
 
-interface TellingUses<H extends Joined> {
+interface TellingUses<H extends BookHost> {
   readonly fence: Pick<Fence, "office" | "tellAll" | "hasHeard">;
   readonly book: Book<H>;
   readonly log: Log;
@@ -42,7 +42,7 @@ interface TellingUses<H extends Joined> {
 }
 
 /** How many hosts know which desk this is. */
-export interface Heard {
+export interface HeardCount {
   /** Those that have joined. */
   readonly hosts: number;
   readonly heard: number;
@@ -50,17 +50,17 @@ export interface Heard {
   readonly older: number;
 }
 
-export interface Telling {
+export interface Notifier {
   /** Notifies hosts where it is time, and waits for nothing. */
   look(): void;
   /** Null where it is plain which desk this is, or it is none. */
-  heard(): Heard | null;
+  heard(): HeardCount | null;
   /** Whether each host was asked once, and has answered or not. */
   hasAsked(): boolean;
   stop(): Promise<void>;
 }
 
-export function createTelling<H extends Joined>({
+export function createTelling<H extends BookHost>({
   fence,
   book,
   log,
@@ -68,7 +68,7 @@ export function createTelling<H extends Joined>({
   mayTell,
   hasStandbys,
   again = AGAIN,
-}: TellingUses<H>): Telling {
+}: TellingUses<H>): Notifier {
   const ending = new AbortController();
   const { signal } = ending;
   let due = 0;
@@ -143,7 +143,7 @@ export function createTelling<H extends Joined>({
   };
 }
 
-function counted(hosts: readonly Joined[], fence: Pick<Fence, "hasHeard">): Heard {
+function counted(hosts: readonly BookHost[], fence: Pick<Fence, "hasHeard">): HeardCount {
   const counts = { hosts: 0, heard: 0, older: 0 };
   for (const host of hosts) {
     if (!host.member) continue;

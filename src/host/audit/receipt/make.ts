@@ -144,7 +144,8 @@ async function rowsOfYes(
   { since, before }: { readonly since: number; readonly before: number },
 ): Promise<FoundRow[]> {
   const rows = await rowsWith(log, {
-    ...{ text: `digest=${digest}`, since },
+    text: `digest=${digest}`,
+    since,
     matches: (row) => row.id < before && namesApproval(digest, row),
   });
   const found = yesIn(digest, rows);
@@ -161,7 +162,8 @@ export interface PlanOnRecord {
 /** The rows by which somebody has decided about the plan, oldest first. */
 export const decisionsOn = (log: AuditLog, { id, created }: PlanOnRecord): Promise<FoundRow[]> =>
   rowsWith(log, {
-    ...{ text: id, since: created - CLOCK_MS },
+    text: id,
+    since: created - CLOCK_MS,
     matches: ({ event_type, detail }) => event_type !== PLAN_ENDED && decisionIn(id, detail) !== undefined,
   });
 
@@ -175,7 +177,8 @@ export async function planSource(parts: ReceiptParts, plan: PlanOnRecord): Promi
   const decided = await decisionsOn(parts.log, plan);
   if (decided.length === 0) throw notFound(`the log has no rows that name plan ${id}`);
   const ends = await rowsWith(parts.log, {
-    ...{ text: `plan=${id} ended`, since: created - CLOCK_MS },
+    text: `plan=${id} ended`,
+    since: created - CLOCK_MS,
     matches: ({ event_type, detail }) => event_type === PLAN_ENDED && planEndIn(id, detail) !== undefined,
   });
   const rows = [...decided, ...ends.slice(-1)];

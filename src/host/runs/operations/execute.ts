@@ -123,7 +123,10 @@ export const checkActionList = operation({
     const set = new Set(Object.keys(defaults.variables ?? {}));
     const unset = variables.unset.filter((name) => !set.has(name));
     return {
-      ...{ ok: true as const, commands: commands.toSorted(), count, variables: { ...variables, unset } },
+      ok: true as const,
+      commands: commands.toSorted(),
+      count,
+      variables: { ...variables, unset },
       ...(Object.keys(defaults).length > 0 && { options: { ...defaults } }),
     };
   },

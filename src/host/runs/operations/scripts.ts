@@ -178,7 +178,10 @@ export const runScript = operation({
     const grant = isGiven ? grantOf(caller.grant, name, executor, checked, trace) : caller.grant;
     const desktop = wanted ?? stored.desktop;
     const options = {
-      ...{ stop_on_error, timeout_s, path, trace },
+      stop_on_error,
+      timeout_s,
+      path,
+      trace,
       ...(pace !== undefined && { pace }),
       ...(desktop !== undefined && { desktop }),
     };

@@ -9,7 +9,7 @@ import type { FollowerState } from "../follower";
 import { followingNow } from "../following";
 import { generationOf, takenOverBy } from "../office";
 import type { Standbys } from "../standbys";
-import type { Heard } from "../telling";
+import type { HeardCount } from "../telling";
 
 /** What it uses of its service. */
 interface Uses {
@@ -18,7 +18,7 @@ interface Uses {
   /** How this machine follows a desk; null where this process does not. */
   followerState(): FollowerState | null;
   /** How many hosts have heard which desk this is, and what one has heard that cannot be. */
-  hostsHeard(): { readonly hosts: Heard | null; readonly beyond: Beyond | null };
+  hostsHeard(): { readonly hosts: HeardCount | null; readonly beyond: Beyond | null };
 }
 
 const TAKEN_OVER = v.object({ by: v.string(), since: v.string(), generation: v.number() });
@@ -72,7 +72,7 @@ const STANDING = v.object({
 });
 
 /** What this machine is as a desk with standbys, and as a standby. */
-export type Standing = v.InferOutput<typeof STANDING>;
+export type StandbyState = v.InferOutput<typeof STANDING>;
 
 export const show = operation({
   name: "standby.show",
@@ -92,7 +92,7 @@ export async function standingOf({
   standbys,
   followerState,
   hostsHeard,
-}: Uses): Promise<Standing> {
+}: Uses): Promise<StandbyState> {
   const files = configFiles(configDir);
   const known = existsSync(files.standbys) ? await standbys() : undefined;
   const stamp = known ? (await import("../snapshot")).stampOf(configDir) : "";
