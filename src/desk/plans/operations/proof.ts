@@ -47,7 +47,10 @@ interface Uses {
   existingWitness(): Promise<{ readonly witness: { readonly vkey: string } } | null>;
 }
 
-/** How many hosts are asked at once, at each NATS server and of all others, and how long each has, in milliseconds. */
+/**
+ * How many hosts are asked at once, and how long each has, in milliseconds. NATS servers share them, since each
+ * answer is held in memory until it is verified.
+ */
 const SLOTS = 16;
 const ANSWER_MS = 30_000;
 
@@ -227,7 +230,9 @@ async function receiptsOf(
   };
   const serverOf = ([, { identity }]: [number, Target]) =>
     serverOver(byIdentity.get(identity)?.base_url ?? "");
-  const pool = { slots: SLOTS, serverOf };
-  const why = await runPool([...targets.entries()], pool, ([nth, target]) => ask(target, nth));
+  const all = [...targets.entries()];
+  const servers = new Set(all.map(serverOf)).size;
+  const pool = { slots: Math.max(1, Math.floor(SLOTS / Math.max(1, servers))), serverOf };
+  const why = await runPool(all, pool, ([nth, target]) => ask(target, nth));
   return why.map((missing, nth) => room.at(nth) ?? { missing });
 }

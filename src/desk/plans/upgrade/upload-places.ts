@@ -1,5 +1,5 @@
 /**
- * Places for hosts that get their file: some at a time, in the order in which they come.
+ * Places for hosts that get their file: some at a time, those at one server in the order in which they come.
  */
 import { createSlots, type GiveBack, Requester } from "../../../lib/slots";
 
@@ -18,10 +18,14 @@ interface Place {
   leave(): void;
 }
 
-/** @param most how many hosts have one at a time. @returns a function that makes the place of one host. */
-export function createUploadPlaces(most: number): () => Place {
+/**
+ * @param most how many hosts have one at a time.
+ * @returns a function that makes the place of one host that is reached over this server (`serverOver`). Servers are served in turn, as users
+ * of the slots are: while hosts at another wait, the next place is for that one.
+ */
+export function createUploadPlaces(most: number): (server: string) => Place {
   const slots = createSlots({ most, what: "hosts" });
-  return () => {
+  return (server) => {
     let since: number | undefined;
     let giveBack: GiveBack = () => {};
     let beforeMs = 0;
@@ -32,7 +36,7 @@ export function createUploadPlaces(most: number): () => Place {
       async take(signal) {
         if (since !== undefined) return false;
         try {
-          giveBack = await slots.take(new Requester(null, signal));
+          giveBack = await slots.take(new Requester(server, signal));
           since = performance.now();
         } catch (error) {
           if (!signal.aborted) throw error;

@@ -11,6 +11,7 @@ import { RemoteError } from "../../../client/carrier";
 import { jitter } from "../../../lib/backoff";
 import { sleep } from "../../../lib/deadline";
 import { messageOf, systemCode } from "../../../lib/errors";
+import { serverOver } from "../../../lib/per-server";
 import type { SigningKey } from "../../../trust/identity";
 import { seal } from "../../../wire/job/envelope";
 import type { DeliverOptions, Job, JobResult, JobState, Target } from "../../../wire/job/job";
@@ -84,7 +85,7 @@ export function createUpload({
   }: UploadRequest): Promise<JobResult | undefined> => {
     const { signal, idle, maySend = () => true } = options;
     const aboutBy = aboutOf(target, job, key);
-    const place = placeOf();
+    const place = placeOf(serverOver(target.server.url));
     let handle: FileHandle | undefined;
     let file: ReleasedBinary | undefined;
     /** How far the host says that the file has come; below 0 where it has to be asked. */
