@@ -134,7 +134,7 @@ export function doubtOf(text: string): string | undefined {
     .flatMap((term) => (term.isQuoted || readTerm(term.text) ? [] : (strangeName(term.text) ?? [])));
   const [first] = names;
   if (first === undefined) return undefined;
-  return `${first.slice(0, 40)}: was looked for in labels: a property is one of ${Object.keys(PROPERTY_WORDS).join(", ")}`;
+  return `${first.slice(0, 40)}: is no property, so it was looked for in labels; properties are ${Object.keys(PROPERTY_WORDS).join(", ")}`;
 }
 
 /** The hosts among which some are looked for. */

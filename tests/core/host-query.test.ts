@@ -88,9 +88,12 @@ describe("a query for hosts", () => {
   });
 
   const DOUBTS: ReadonlyArray<readonly [string, string | undefined]> = [
-    ["tags:lab !healthy", "tags: was looked for in labels: a property is one of tag, label, version"],
-    ["tag:lab !state:down", "state: was looked for in labels"],
-    [`${"x".repeat(300)}:y`, `${"x".repeat(40)}: was looked for`],
+    [
+      "tags:lab !healthy",
+      "tags: is no property, so it was looked for in labels; properties are tag, label, version",
+    ],
+    ["tag:lab !state:down", "state: is no property, so it was looked for in labels"],
+    [`${"x".repeat(300)}:y`, `${"x".repeat(40)}: is no property`],
     ["tag:lab lab-01 version:0.3 down", undefined],
     ['"tags:lab" :x x: Rack:7 rack-7:9', undefined],
     ["", undefined],

@@ -121,7 +121,7 @@ const MAX_PATTERNS = 16;
 
 /** What who types the words of a search is told. */
 const SEARCH =
-  ": terms have commas between them; `svc admin list WORDS --format on` prints what a search finds as one";
+  ": terms have commas between them; `svc admin list WORDS --format on` prints what a search finds in that form";
 
 /** Which terms are refused that match nothing: any, labels that are no patterns, or none. */
 type Strictness = "any" | "label" | "none";

@@ -136,7 +136,7 @@ function csvFault(error: unknown): string {
   const { lines, columns, record } = v.parse(CSV_FAULT, error);
   const where = lines === undefined ? "" : `line ${lines}: `;
   if (error.code === "CSV_RECORD_INCONSISTENT_COLUMNS" && columns && record)
-    return `${where}expected ${columns.length} values, as the first line has columns, but found ${record.length}`;
+    return `${where}expected ${columns.length} values, one for each column of the first line, but found ${record.length}`;
   return `${where}expected ${CSV_WORDS.get(`${error.code}`) ?? `CSV (${error.code})`}`;
 }
 

@@ -201,7 +201,9 @@ function spansIn(entry: unknown): unknown {
 function spanOffence(offence: Offence, value: unknown): Offence {
   const { path = [] } = offence;
   const found = path.reduce<unknown>((inner, key) => Object(inner)[key], value);
-  if (!SPANS.includes(`${path.at(-1)}`) || typeof found !== "string") return offence;
+  // `jobs.NAME.interval_seconds`: a variable of that name is no span, and may be a secret; one that is out of range is said so.
+  const isSpan = path.length === 3 && SPANS.includes(`${path.at(-1)}`) && typeof found === "string";
+  if (!isSpan || parseDuration(found) !== undefined) return offence;
   return {
     ...offence,
     message: `expected a number of seconds, or a time such as 15m, but found ${printable(JSON.stringify(found), 60)}`,

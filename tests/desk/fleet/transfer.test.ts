@@ -62,12 +62,12 @@ describe("an address book", () => {
     [
       "a value too many",
       "label,base_url,token\na,http://a,x\nb,http://b,x,y\n",
-      "line 3: expected 3 values, as the first line has columns, but found 4",
+      "line 3: expected 3 values, one for each column of the first line, but found 4",
     ],
     [
       "a value too few",
       "label,base_url,token\na,http://a\n",
-      "line 2: expected 3 values, as the first line has columns, but found 2",
+      "line 2: expected 3 values, one for each column of the first line, but found 2",
     ],
     [
       "a quote that is not closed",

@@ -77,6 +77,11 @@ describe("what is wrong is named with its place:", () => {
       "name: lab\njobs:\n  x: {script: own, interval_seconds: 15q}\n",
       /bad\.yaml:3:\d+: jobs\.x\.interval_seconds: expected a number of seconds, or a time such as 15m, but found "15q"$/,
     ],
+    [
+      "a time that is too long",
+      "name: lab\njobs:\n  x: {script: own, interval_seconds: 999d}\n",
+      /bad\.yaml:3:\d+: jobs\.x\.interval_seconds: expected at most \d/,
+    ],
     ["no name", "secrets: [a]\n", /bad\.yaml:1:1: name: missing/],
     ["a bad name of a secret", "name: lab\nsecrets:\n  - ok\n  - a b\n", /bad\.yaml:4:5: secrets\[1\]: /],
     [
