@@ -5,7 +5,7 @@
  * just then, it counts as secret if such a field was there.
  */
 import { deadline } from "../../../lib/deadline";
-import { messageOf } from "../../../lib/errors";
+import { failureOf, messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
 import type { Element, Findings } from "../elements/calls";
 import { createElements, type Elements, programNames } from "../elements/elements";
@@ -93,8 +93,9 @@ export function secretFocus(look: () => Promise<Findings>): () => Promise<boolea
       const silent = holders.filter((names) => names.some((name) => late.has(name)));
       holders = [...silent, ...fields.map(programNames)];
       return silent.length > 0 || fields.some(({ focused }) => focused);
-    } catch {
-      return holders.length > 0;
+    } catch (error) {
+      // Programs that are too busy to answer may have one.
+      return failureOf(error)?.code === "timeout" || holders.length > 0;
     }
   };
 }

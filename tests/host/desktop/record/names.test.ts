@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Element, Findings } from "../../../../src/host/desktop/elements/calls";
 import { secretFocus } from "../../../../src/host/desktop/record/names";
+import { timedOut } from "../../../../src/lib/errors";
 
 const FIELD = { role: "textbox", app_name: "Zenity", process_id: 7, focused: true, secret: true } as Element;
 
@@ -30,6 +31,13 @@ test("while the program that had a secret field does not answer, what is typed c
   expect(await asking(had, { deaf: ["zenity"] }, { deaf: ["process 7"] }, undefined, {})()).toEqual([
     ...[false, true, true, true, false],
   ]);
+});
+
+test("what is typed while no program answers in time counts as secret", async () => {
+  const late = secretFocus(async () => {
+    throw timedOut("the programs take too long");
+  });
+  expect(await late()).toBe(true);
 });
 
 test("a program that never had one, and does not answer, makes nothing secret", async () => {
