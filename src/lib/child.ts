@@ -60,12 +60,18 @@ const CODE = v.custom<FailureCode>((code) => typeof code === "string" && Object.
 /** What a child sends. An answer that is undefined has no field. */
 const MESSAGE = v.union([
   v.strictObject({ event: v.string(), args: v.array(v.unknown()) }),
-  v.strictObject({ id: ID, code: CODE, message: WORDS }),
+  v.strictObject({ id: ID, code: CODE, message: WORDS, hasDoneNothing: v.optional(v.boolean(), false) }),
   v.strictObject({ id: ID, stack: WORDS }),
   v.strictObject({ id: ID, answer: v.optional(v.unknown()) }),
 ]);
 
 type Message = v.InferInput<typeof MESSAGE>;
+
+type Said = Extract<v.InferOutput<typeof MESSAGE>, { code: unknown }>;
+
+/** A failure of the child, as it was thrown there. */
+const failureIn = ({ code, message, hasDoneNothing }: Said): Failure =>
+  Object.assign(new Failure(code, message), { hasDoneNothing });
 
 /** The most messages that a child may send within a second: more than a transfer over a fast network makes. */
 const MAX_MESSAGES = 50_000;
@@ -171,7 +177,7 @@ export function startChild<M extends object, E extends object = object>(
     }
     const call = waiting.get(message.id);
     if (!call) return () => {};
-    if ("code" in message) return () => call.reject(new Failure(message.code, message.message));
+    if ("code" in message) return () => call.reject(failureIn(message));
     if ("stack" in message) return () => call.reject(bugIn(message.stack));
     const answer = v.parse(schemaOf(protocol.answers, call.method), message.answer);
     return () => call.resolve(answer);
@@ -253,8 +259,10 @@ export async function serveParent<M extends object, E extends object = object>(
       send({ id, answer: await invoke(methods, method, args) });
     } catch (error) {
       const failure = failureOf(error);
-      if (failure) send({ id, code: failure.code, message: failure.message });
-      else send({ id, stack: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+      if (failure) {
+        const { code, message, hasDoneNothing } = failure;
+        send({ id, code, message, hasDoneNothing });
+      } else send({ id, stack: error instanceof Error ? (error.stack ?? error.message) : String(error) });
     }
   });
   await new Promise((disconnected) => process.once("disconnect", disconnected));

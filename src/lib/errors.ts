@@ -87,6 +87,9 @@ export const unavailable = failing("unavailable");
 export const busy = (message: string, code: FailureCode = "unavailable"): Failure =>
   Object.assign(new Failure(code, message), { hasDoneNothing: true });
 
+/** What was asked does not do it, and has done nothing: another way may be tried. HTTP 503, exit 1. */
+export const untouched = (message: string): Failure => busy(message);
+
 /** This host has no screen that svc can use, rather than one that does not work: the state of a host, not a fault of svc. HTTP 503, exit 1. */
 export const noScreen = failing("no_screen");
 

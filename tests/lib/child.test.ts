@@ -9,7 +9,7 @@ const source = (module: string) => JSON.stringify(join(import.meta.dir, "../../s
 
 interface Calls {
   add(a: number, b: number): number;
-  fail(code: "bad_input" | "bug"): never;
+  fail(code: "bad_input" | "untouched" | "bug"): never;
   announce(text: string): void;
   crash(): never;
   hang(): never;
@@ -31,10 +31,13 @@ const PROTOCOL: Protocol<Calls, Events> = {
 
 const PROGRAM = `
   import { serveParent } from ${source("child")};
-  import { badInput } from ${source("errors")};
+  import { badInput, untouched } from ${source("errors")};
   await serveParent(({ announced }) => ({
     add: (a, b) => a + b,
-    fail(code) { throw code === "bug" ? new TypeError("a bug") : badInput("x: wrong"); },
+    fail(code) {
+      if (code === "bug") throw new TypeError("a bug");
+      throw code === "untouched" ? untouched("it cannot") : badInput("x: wrong");
+    },
     announce: (text) => announced(text),
     crash() { console.error("last words"); process.exit(7); },
     hang() { for (;;); },
@@ -63,11 +66,16 @@ test("a method answers its caller, several at a time", async () => {
   expect(await Promise.all([add(1, 2), add(3, 4)])).toEqual([3, 7]);
 });
 
-test("a failure keeps its code and message; a bug keeps its stack", async () => {
+test("a failure keeps its code, its message and whether nothing was done; a bug keeps its stack", async () => {
   await using child = start().child;
   await expect(child.calls().fail("bad_input")).rejects.toMatchObject({
     code: "bad_input",
     message: "x: wrong",
+    hasDoneNothing: false,
+  });
+  await expect(child.calls().fail("untouched")).rejects.toMatchObject({
+    code: "unavailable",
+    hasDoneNothing: true,
   });
   const bug = await child
     .calls()

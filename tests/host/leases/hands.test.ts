@@ -83,6 +83,7 @@ test("each method of a desktop acts through the gate, only looks, or is withheld
     | "at"
     | "contents"
     | "read"
+    | "isCheckable"
     | "table"
     | "cell"
     | "of"

@@ -115,7 +115,7 @@ export async function setChecked(
   on: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  mustBeBox(element);
+  await mustBeBox(elements, element);
   if (element.checked === on) return;
   await elements.press(element.native_id);
   await becomesChecked(elements, element, on, "pressed", signal);

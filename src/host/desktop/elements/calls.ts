@@ -103,12 +103,14 @@ export interface ElementCalls {
   at(x: number, y: number): Promise<Element[]>;
   /** The first characters of what each holds, as `read`; null for what has gone, holds nothing, or is secret. */
   contents(ids: readonly string[], characters: number): Promise<Array<string | null>>;
-  /** Does what the program says that the element does. @throws `unavailable` where it does nothing. */
+  /** Does what the program says that the element does. @throws `untouched` where it does nothing. */
   press(id: string): Promise<void>;
   focus(id: string): Promise<void>;
   /** Puts `text` in place of what it holds. @throws `unavailable` where the program does not take it. */
   setText(id: string, text: string): Promise<void>;
   read(id: string): Promise<Content>;
+  /** Whether its program says that it can be checked: Qt 5 calls a button that stays down what it calls any other. */
+  isCheckable(id: string): Promise<boolean>;
   /** Selects an element, or the item of that name in it. @throws `unavailable`; `not_found` with the nearest item. */
   select(id: string, item: string | undefined): Promise<void>;
   /** Opens or closes what can be. @throws `unavailable`. */
@@ -130,6 +132,7 @@ export const PROTOCOL: Protocol<ElementCalls> = {
   answers: {
     ...{ survey: SURVEY, find: FOUND, look: ELEMENT, tree: TREE, at: v.array(ELEMENT) },
     ...{ press: NONE, focus: NONE, setText: NONE, read: CONTENT, contents: v.array(v.nullable(v.string())) },
+    isCheckable: v.boolean(),
     ...{ select: NONE, expand: NONE, scrollTo: NONE, table: TABLE, cell: ELEMENT },
   },
   events: {},

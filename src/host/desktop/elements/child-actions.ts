@@ -5,7 +5,7 @@
  */
 import * as v from "valibot";
 import { sleep } from "../../../lib/deadline";
-import { notFound, tooLarge, unavailable } from "../../../lib/errors";
+import { notFound, rejected, tooLarge, unavailable, untouched } from "../../../lib/errors";
 import { nearest } from "../../../lib/nearest";
 import { jsonLine } from "../../../lib/sanitize";
 import { type Accessibles, FACES, MAX_CHILDREN, REF } from "./accessible";
@@ -108,7 +108,12 @@ export async function above(ask: Accessibles, ref: Ref, most = MAX_CLIMB): Promi
   return found;
 }
 
-/** Selects an element, or the item of that name in it. @throws `not_found` with the nearest name; `unavailable`. */
+/**
+ * Selects an element, or the item of that name in it.
+ *
+ * @throws `not_found` with the nearest name; {@link untouched} where the program selects nothing; `rejected` where it was pressed, and is not
+ * selected: that may have done something.
+ */
 export async function select(reach: Reach, ref: Ref, item: string | undefined): Promise<void> {
   const { bus, ask } = reach;
   const wanted = item === undefined ? ref : await itemOf(reach, ref, item);
@@ -122,9 +127,14 @@ export async function select(reach: Reach, ref: Ref, item: string | undefined): 
   };
   if (await isDone()) return;
   const itself = MENU_ITEMS.has(await ask.role(wanted)) ? [byPress, bySelection] : [bySelection, byPress];
-  for (const way of [...(isCombo ? [byCombo(ref)] : []), ...itself])
-    if ((await way(reach, wanted)) && (await comes(isDone))) return;
-  throw unavailable('the program did not select it: let it be clicked ("input": "real", or "either")');
+  let isPressed = false;
+  for (const way of [...(isCombo ? [byCombo(ref)] : []), ...itself]) {
+    const did = await way(reach, wanted);
+    if (did && (await comes(isDone))) return;
+    isPressed ||= did && way === byPress;
+  }
+  if (isPressed) throw rejected("the program pressed it, and it is not selected");
+  throw untouched('the program did not select it: let it be clicked ("input": "real", or "either")');
 }
 
 const textOf = (bus: Bus, ref: Ref) => ask1(bus, ref, FACES.text, "GetText", "ii", [0, 1_000]);

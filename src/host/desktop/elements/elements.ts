@@ -125,8 +125,8 @@ export async function waitForVisible(
   );
 }
 
-/** Qt hides the items of a menu that is closed, and does what they say all the same. */
-const isReachable = ({ visible, role }: Element) => visible || role.startsWith("menuitem");
+/** Whether it can be seen, or is in a menu: Qt hides the items of one that is closed, and does what they say all the same. */
+export const isReachable = ({ visible, role }: Element) => visible || role.startsWith("menuitem");
 
 /**
  * What `look` answers, once it can be used: it is visible or in a menu, enabled, and has not moved for {@link STILL_MS}.
@@ -184,7 +184,7 @@ async function notUsable(
   waiting: WaitLimit,
   last: Findings | undefined,
 ): Promise<Failure> {
-  const [element] = last?.elements ?? [];
+  const [element] = mostVisible(last?.elements ?? [], ({ visible }) => visible);
   if (!element) return missing(elements, locator, secondsOf(waiting), last);
   return timedOut(`${printLocator(locator)} ${whyUnusable(element)} after ${secondsOf(waiting)} s`, {
     mend: mendOf(locator, "unusable", [element]),
@@ -213,7 +213,8 @@ export async function waitUntilGone(
       const { elements: found, more, deaf } = await elements.find(locator, MAX_FOUND);
       for (const one of found) for (const name of programNames(one)) holders.add(name);
       silent = deaf.find((name) => holders.has(folded(name)));
-      return more || silent !== undefined || found.some(counts) ? undefined : null;
+      // Where there are more than are listed, those that can be seen are listed first.
+      return (hidden && more) || silent !== undefined || found.some(counts) ? undefined : null;
     },
     async () =>
       timedOut(

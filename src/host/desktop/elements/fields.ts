@@ -150,7 +150,7 @@ export const patience = (timeout: number) => ({
 const INPUT = {
   input: field(
     v.optional(v.picklist(["program", "real", "either"]), "program"),
-    "What acts: the interface of its program (program), pointer and keyboard, as a person does (real), or these where the program does not (either)",
+    "What acts: the interface of its program (program), pointer and keyboard, as a person does (real), or these where the program has done nothing (either)",
   ),
 };
 

@@ -2,7 +2,7 @@
  * Choosing an item of a menu by its path. Most toolkits have the items of closed menus in their trees: then only the item is pressed.
  * Where they do not, each menu is opened on the way.
  */
-import { notFound } from "../../../lib/errors";
+import { failureOf, messageOf, notFound, unavailable } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Element } from "./calls";
 import { type Elements, type WaitLimit, waitForUsable } from "./elements";
@@ -36,7 +36,10 @@ export async function chooseMenu(
     // What opens may be a window of its own.
     const where = depth === 0 ? scope : { app: item?.app_name };
     item = await waitForUsable(elements, { role: "menuitem", name, ...where }, waiting);
-    await elements.press(item.native_id);
+    await elements.press(item.native_id).catch((error) => {
+      // A menu is open by now: that is not nothing.
+      throw depth > 0 && failureOf(error)?.hasDoneNothing ? unavailable(messageOf(error)) : error;
+    });
   }
   if (!item) throw notFound(`there is no menu ${jsonLine(names.join(" > "))}`);
   return item;

@@ -2,7 +2,7 @@
  * Doing what a program offers for an element. A dialog that comes of it may keep the program from saying that it did: the dialog says so.
  */
 import { sleep } from "../../../lib/deadline";
-import { failureOf, timedOut, unavailable } from "../../../lib/errors";
+import { failureOf, timedOut, untouched } from "../../../lib/errors";
 import { type Accessibles, FACES } from "./accessible";
 import { type Bus, orNone, type Ref, rootOf } from "./bus";
 
@@ -11,15 +11,15 @@ const PRESSES = /^(?:click|press|activate|jump|open|toggle|do ?default)$/i;
 /** How often it is asked, until the answer is there, whether a window has come. */
 const POLL_MS = 100;
 
-/** Presses an element. @throws `unavailable` where its program does nothing; `timeout` where nobody can say whether it did, or what it shows. */
+/** Presses an element. @throws {@link untouched} where its program does nothing; `timeout` where nobody can say whether it did, or what it shows. */
 export async function press(bus: Bus, ask: Accessibles, ref: Ref): Promise<void> {
   const names = await actionsOf(bus, ref);
   const at = names.findIndex((name) => PRESSES.test(name));
   // Firefox names no action of a box, and has one.
   if (!(await doAction(bus, ask, ref, Math.max(0, at)))) {
-    if (names.length > 0) throw unavailable("the program did not do it");
+    if (names.length > 0) throw untouched("the program did not do it");
     // A tab of GTK has no action: what holds it selects it.
-    if (!(await selectInParent(bus, ask, ref))) throw unavailable("by its program it cannot be pressed");
+    if (!(await selectInParent(bus, ask, ref))) throw untouched("by its program it cannot be pressed");
   }
   // A press that opens a dialog can keep a program from answering until that is closed.
   await ask.name(rootOf(ref.bus)).catch(() => undefined);

@@ -30,7 +30,7 @@ export interface Hands {
   readonly run?: RunContext | undefined;
 }
 
-/** What acts on an element: the interface of its program, pointer and keyboard, or these where the program does not. */
+/** What acts on an element: the interface of its program, pointer and keyboard, or these where the program has done nothing. */
 export type How = "program" | "real" | "either";
 
 /** Who asks, and the run that it asks in. */
@@ -100,9 +100,8 @@ export async function inWayOf<T>(
   try {
     return await byProgram();
   } catch (error) {
-    // What was done, or may have been, is no `unavailable` failure.
     const failure = how === "either" ? failureOf(error) : undefined;
-    if (failure?.code !== "unavailable") throw error;
+    if (!failure?.hasDoneNothing) throw error;
     run?.log(`by pointer and keyboard: ${failure.message}`);
     return byReal();
   }
@@ -170,29 +169,34 @@ export async function typeInto(
   if (isSheet) await desktop.strike(["enter"], "tap", requester);
   if (element.secret || add) return;
   const isThere = async () => {
-    const { text: now } = await desktop.elements.read(element.native_id);
+    const { text: now, number } = await desktop.elements.read(element.native_id);
     // A cell shows what a formula comes to, and a number in its format.
     if (isSheet) return (now === "") === (text === "");
-    return now === null || now.trimEnd() === text.trimEnd();
+    if (now === null) return number === null || number === Number(text);
+    return now.trimEnd() === text.trimEnd();
   };
   if (!(await comes(isThere, hands.waiting.signal)))
     throw unavailable("the text was typed, and the field holds another: it may have lost the focus");
 }
 
-/** What is pressed for something else, and never checked, as AT-SPI names it: a button that can be is a toggle button. */
+/** What is pressed for something else, as AT-SPI names it: it is checked only where its program says that it can be. */
 const NO_BOXES: ReadonlySet<string> = new Set([
   ...["push button", "link", "menu", "text", "entry", "password text", "combo box", "spin button", "slider"],
   ...["page tab", "label", "static", "frame", "dialog", "alert", "window"],
 ]);
 
 /** @throws `rejected` for what can be neither checked nor unchecked: nothing is pressed then. */
-export function mustBeBox({ native_role, role, name }: Element): void {
-  if (NO_BOXES.has(native_role)) throw rejected(`${role} ${jsonLine(name)} cannot be checked`);
+export async function mustBeBox(
+  elements: Elements,
+  { native_id, native_role, role, name }: Element,
+): Promise<void> {
+  if (NO_BOXES.has(native_role) && !(await elements.isCheckable(native_id)))
+    throw rejected(`${role} ${jsonLine(name)} cannot be checked`);
 }
 
 /** Clicks on a box that is not as it is to be. @throws `rejected` where it is no box, or that did not change it. */
 export async function check(hands: Hands, element: Element, on: boolean): Promise<void> {
-  mustBeBox(element);
+  await mustBeBox(hands.desktop.elements, element);
   if (element.checked === on) return;
   await clickOn(hands, element);
   await becomesChecked(hands.desktop.elements, element, on, "clicked", hands.waiting.signal);

@@ -209,6 +209,8 @@ export function search(bus: Bus, ask: Accessibles): Search {
         throw timedOut("the program takes too long");
       },
     });
+  /** What programs were called when they answered last: one that does not is still known by it. */
+  const names = new Map<string, string>();
   const programs = async () => {
     const [listed] = await bus.call(REGISTRY, "org.a11y.atspi.Accessible", "GetChildren");
     const read = v.safeParse(REFS, listed);
@@ -218,14 +220,18 @@ export function search(bus: Bus, ask: Accessibles): Search {
       refs.map(async (ref): Promise<Program[]> => {
         const pid = await pidOf(bus, ref.bus);
         try {
-          return [{ ref, name: await within(LIST_MS, ref.bus, ask.name(ref)), pid }];
+          const name = await within(LIST_MS, ref.bus, ask.name(ref));
+          names.set(ref.bus, name);
+          return [{ ref, name, pid }];
         } catch (error) {
           if (!failureOf(error)) throw error;
-          deaf.push(pid === null ? ref.bus : `process ${pid}`);
+          deaf.push(names.get(ref.bus) ?? (pid === null ? ref.bus : `process ${pid}`));
           return [];
         }
       }),
     );
+    const there = new Set(refs.map((ref) => ref.bus));
+    for (const bus of names.keys()) if (!there.has(bus)) names.delete(bus);
     return { programs: all.flat(), deaf };
   };
   const windowsOf = async (program: Program): Promise<Place[]> => {

@@ -25,10 +25,10 @@ export async function heldBy(bus: Bus, ref: Ref, most: number): Promise<HeldText
   return { text: (await get(Math.min(count, most))) ?? "", isCounted: true };
 }
 
-/** What it holds; empty where it shows dots in its place. @param most characters. */
-export async function readText(bus: Bus, ref: Ref, most: number): Promise<string | null> {
+/** What it holds that everybody may see: null where it holds none; undefined where it shows dots in its place, or may. @param most characters. */
+export async function readText(bus: Bus, ref: Ref, most: number): Promise<string | null | undefined> {
   const { text, isCounted } = await heldBy(bus, ref, most);
-  return isCounted && text && (await showsDots(bus, ref, text)) ? "" : text;
+  return isCounted && text && (await mayShowDots(bus, ref, text)) ? undefined : text;
 }
 
 /** A dot is three bytes. */
@@ -36,13 +36,14 @@ const DOT = Buffer.byteLength("•");
 
 /**
  * GTK 4.8 does not say that a field is secret which is no password field and shows dots. It counts as many bytes of what it shows as the text
- * has characters, and answers how many characters begin in them: of dots a third.
+ * has characters, and answers how many characters begin in them: of dots a third. A text of which a third begins there too, as of three bytes a
+ * character, may be either: it is not read.
  */
-async function showsDots(bus: Bus, ref: Ref, text: string): Promise<boolean> {
+async function mayShowDots(bus: Bus, ref: Ref, text: string): Promise<boolean> {
   const [, , end] = await bus.call(ref, FACES.text, "GetAttributes", "i", [0]).catch(orNone);
   const count = [...text].length;
   const begun = Buffer.from(text)
     .subarray(0, count)
     .filter((byte) => (byte & 0xc0) !== 0x80).length;
-  return end === Math.ceil(count / DOT) && end !== begun;
+  return end !== begun || begun === Math.ceil(count / DOT);
 }

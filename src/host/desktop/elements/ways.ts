@@ -16,7 +16,15 @@ import { nameOf, waitForImage } from "../images/wait";
 import { waitForText } from "../operations/text";
 import type { RelativeTo } from "../relative";
 import { ELEMENT, type Element } from "./calls";
-import { type Elements, gone, type WaitLimit, waitForOne, waitForUsable, waitForVisible } from "./elements";
+import {
+  type Elements,
+  gone,
+  isReachable,
+  type WaitLimit,
+  waitForOne,
+  waitForUsable,
+  waitForVisible,
+} from "./elements";
 import { type Fields, locatorOf, namesElement, one } from "./fields";
 import { type Locator, printLocator } from "./locator";
 
@@ -117,7 +125,7 @@ export async function findInWays(
   const missed: string[] = [];
   let mend: Failure["more"] = {};
   if (locator) {
-    const found = await firstWay(elements, locator, part(timeout / 2), left, wait);
+    const found = await firstWay(elements, locator, part(timeout / 2), left, has);
     if ("native_id" in found) return asElement(found);
     missed.push(found.message);
     mend = found.more;
@@ -136,8 +144,8 @@ export async function findInWays(
     }
     if (isLast) throw (timeout > 0 ? timedOut : notFound)(said.join("; "), mend);
     await sleep(Math.min(POLL_MS, left() * 1_000), signal, gone);
-    if (!locator || !(await isThere(elements, locator))) continue;
-    const found = await firstWay(elements, locator, part(left()), left, wait);
+    if (!locator || !(await isThere(elements, locator, has))) continue;
+    const found = await firstWay(elements, locator, part(left()), left, has);
     if ("native_id" in found) return asElement(found);
   }
 }
@@ -148,22 +156,23 @@ async function firstWay(
   locator: Locator,
   waiting: WaitLimit,
   left: () => number,
-  wait: typeof waitForOne,
+  has: keyof typeof WAITS,
 ): Promise<Element | Failure> {
+  const wait = WAITS[has];
   try {
     return await wait(elements, locator, waiting);
   } catch (error) {
     const failure = missingOf(error);
-    if (left() <= 0 || !(await isThere(elements, locator))) return failure;
+    if (left() <= 0 || !(await isThere(elements, locator, has))) return failure;
     // What is not enabled yet is not to be clicked by its text.
     return wait(elements, locator, { ...waiting, timeout: left() });
   }
 }
 
-/** Also one that cannot be used; false where nothing can be known by name. */
-const isThere = async (elements: Elements, locator: Locator): Promise<boolean> => {
+/** Also one that cannot be used yet, but none that a program keeps and hides; false where nothing can be known by name. */
+const isThere = async (elements: Elements, locator: Locator, has: keyof typeof WAITS): Promise<boolean> => {
   const { elements: found } = await elements.find(locator, 1).catch(() => ({ elements: [] }));
-  return found.length > 0;
+  return found.some((one) => has === "there" || isReachable(one));
 };
 
 /** The failure of a way that found nothing, or cannot look here. @throws any other. */

@@ -4,7 +4,7 @@
 import { invoke, remote, serveParent } from "../../../lib/child";
 import { confineLightly } from "../../../lib/confine";
 import { deadline } from "../../../lib/deadline";
-import { notFound, timedOut, unavailable } from "../../../lib/errors";
+import { notFound, rejected, timedOut, unavailable, untouched } from "../../../lib/errors";
 import { lowerPriority } from "../../../lib/priority";
 import { desktopVariables } from "../session";
 import { accessibles, FACES } from "./accessible";
@@ -90,7 +90,7 @@ function calls(use: () => Promise<Session>): Omit<ElementCalls, "survey"> {
   return {
     async find(locator, most) {
       const { hits, deaf } = await (await use()).look.find(locator);
-      const shown = withinText(hits.slice(0, most));
+      const shown = withinText((hits.length > most ? seenFirst(hits) : hits).slice(0, most));
       return { elements: shown.map(described), more: hits.length > shown.length, deaf: [...deaf] };
     },
     look: async (id) => lookAt(await use(), id),
@@ -126,6 +126,7 @@ function calls(use: () => Promise<Session>): Omit<ElementCalls, "survey"> {
     },
     setText: async (id, text) => setText(await use(), refOf(id), text),
     read: async (id) => read(await use(), refOf(id)),
+    isCheckable: async (id) => (await (await use()).ask.states(refOf(id)))(STATE.checkable),
     // What is left out comes as null.
     select: async (id, item) => select(await use(), refOf(id), item ?? undefined),
     expand: async (id, open) => expand(await use(), refOf(id), open),
@@ -145,6 +146,11 @@ async function lookAt({ ask, look }: Session, id: string): Promise<Element> {
   return described(seen);
 }
 
+/** Those that can be seen before the others. */
+const seenFirst = (all: readonly ElementNode[]) =>
+  all.toSorted((a, b) => Number(isSeen(b)) - Number(isSeen(a)));
+const isSeen = ({ has }: Pick<ElementNode, "has">) => has(STATE.visible) || has(STATE.showing);
+
 const gone = () => notFound("the element has gone");
 
 function refOf(id: string): Ref {
@@ -159,7 +165,7 @@ function placeOf(id: string): Place {
 }
 
 const orLacking = (what: string) => (error: unknown) => {
-  throw error instanceof NoSuchThing ? unavailable(`by its program it ${what}`) : error;
+  throw error instanceof NoSuchThing ? untouched(`by its program it ${what}`) : error;
 };
 
 /** An element in plain words. */
@@ -177,7 +183,7 @@ function described({ ref, program, window, role, name, bounds, has }: ElementNod
       ? [bounds.x + Math.floor(bounds.width / 2), bounds.y + Math.floor(bounds.height / 2)]
       : null,
     enabled: enabled(has),
-    visible: has(STATE.visible) || has(STATE.showing),
+    visible: isSeen({ has }),
     showing: has(STATE.showing),
     checked: checked(has),
     focused: focused(has),
@@ -200,13 +206,14 @@ async function setText({ bus, ask }: Session, ref: Ref, text: string): Promise<v
   const [done] = await bus
     .change(ref, FACES.editable, "SetTextContents", "s", [text])
     .catch(orLacking(`takes no text: ${TYPE_IT}`));
-  if (done !== true) throw unavailable("the program did not take the text");
+  if (done !== true) throw untouched("the program did not take the text");
   // Some answer that they did, and did not. Of a secret, GTK says dots and Qt nothing, and both how many characters it has.
   const isSecret = (await ask.role(ref)) === PASSWORD;
   const isThere = isSecret
     ? (await bus.get(ref, FACES.text, "CharacterCount").catch(orNone)) === [...text].length
     : (await heldBy(bus, ref, MAX_TEXT)).text === text;
-  if (!isThere) throw unavailable(`the program says that it took the text, and does not hold it: ${TYPE_IT}`);
+  // To type it over does no harm where the program holds it in part.
+  if (!isThere) throw untouched(`the program says that it took the text, and does not hold it: ${TYPE_IT}`);
 }
 
 const TYPE_IT = "type it (AC_type_in_element)";
@@ -223,17 +230,18 @@ const takesNumber = async (bus: Bus, ref: Ref, text: string) =>
 async function setNumber(bus: Bus, ref: Ref, text: string): Promise<void> {
   const wanted = Number(text);
   if (text.trim() === "" || !Number.isFinite(wanted))
-    throw unavailable("it holds a number, and the text is none");
+    throw rejected("it holds a number, and the text is none");
   await bus.set(ref, FACES.value, "CurrentValue", "d", wanted).catch(orLacking("takes no number"));
   const now = await numberOf(bus, ref);
-  if (now === null || Math.abs(now - wanted) > 1e-6) throw unavailable(`it holds ${now} then`);
+  if (now === null || Math.abs(now - wanted) > 1e-6) throw rejected("the program holds another number then");
 }
 
 /** What it holds; nothing of what is secret. */
 async function read({ bus, ask }: Session, ref: Ref): Promise<Content> {
   if ((await ask.role(ref)) === PASSWORD) return { text: null, number: null };
   const [text, number] = await Promise.all([textOf(bus, ref), numberOf(bus, ref)]);
-  return { text: text ?? (number === null ? (await ask.rawName(ref)).slice(0, MAX_TEXT) : null), number };
+  const isName = text === null && number === null;
+  return { text: isName ? (await ask.rawName(ref)).slice(0, MAX_TEXT) : (text ?? null), number };
 }
 
 const textOf = (bus: Bus, ref: Ref) => readText(bus, ref, MAX_TEXT);

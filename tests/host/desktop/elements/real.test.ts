@@ -6,7 +6,7 @@ import type { Operation } from "../../../../src/core/operation";
 import { menu, select } from "../../../../src/host/desktop/elements/action-operations";
 import { assertElement, check, press, setText } from "../../../../src/host/desktop/elements/operations";
 import { inWayOf } from "../../../../src/host/desktop/elements/real";
-import { timedOut, unavailable } from "../../../../src/lib/errors";
+import { timedOut, unavailable, untouched } from "../../../../src/lib/errors";
 import { temporaryFolder, testWith } from "../../../support";
 import { forever } from "../support";
 import { PROGRAMS, startSession } from "./support";
@@ -76,7 +76,7 @@ describe("by either", () => {
 
   test("pointer and keyboard act where the program has done nothing, and the run is told", async () => {
     const said: string[] = [];
-    const refuses = () => Promise.reject(unavailable("by its program it cannot be pressed"));
+    const refuses = () => Promise.reject(untouched("by its program it cannot be pressed"));
     expect(await inWayOf("either", hands(said), async () => "program", real)).toBe("program");
     expect(said).toEqual([]);
     expect(await inWayOf("either", hands(said), refuses, real)).toBe("real");
@@ -87,6 +87,8 @@ describe("by either", () => {
   test("what may have been done is not done again", async () => {
     const unsure = () => Promise.reject(timedOut("it was pressed, and its program answers no more"));
     await expect(inWayOf("either", hands([]), unsure, real)).rejects.toThrow("answers no more");
+    const killed = () => Promise.reject(unavailable("the helper was killed during the call"));
+    await expect(inWayOf("either", hands([]), killed, real)).rejects.toThrow("was killed");
   });
 
   testWith(...PROGRAMS, "chromium")(
