@@ -8,17 +8,20 @@
 import { resolvesWithin } from "../../lib/deadline";
 import { printable } from "../../lib/sanitize";
 import type { Delivery } from "../../wire/job/delivery";
-import type { DeliverJob, DeliverOptions, JobResult, JobState, Target, Way } from "../../wire/job/job";
-import type { Spec } from "./plan";
+import type { DeliverJob, DeliverOptions, JobResult, JobState, Way } from "../../wire/job/job";
+import type { PlannedHost, Spec } from "./plan";
 import type { Policy } from "./policy";
 import type { Entry, Run } from "./run";
+import type { FoundHost } from "./runner-parts";
 
 /** The caller who waits for a broadcast. */
 export interface BroadcastCaller {
   /** What each host runs. */
   readonly content: string;
   /** The host as the caller knows it. */
-  targetOf(label: string): Target | undefined;
+  targetOf(label: string): FoundHost | undefined;
+  /** The host at that place: its result has that label, whatever the address book, and so the ledger, calls it meanwhile. */
+  hostAt(n: number): PlannedHost | undefined;
   /** In whose share its connections count (`shareOf`). */
   readonly client: string | null;
   /** As of a policy (default: it is not). */
@@ -96,8 +99,12 @@ export class Broadcast implements Policy, Disposable {
     return this.caller.client;
   }
 
-  targetOf(label: string): Target | undefined {
+  targetOf(label: string): FoundHost | undefined {
     return this.caller.targetOf(label);
+  }
+
+  hostAt(n: number): PlannedHost | undefined {
+    return this.caller.hostAt(n);
   }
 
   isLeft(): boolean {

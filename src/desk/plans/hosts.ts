@@ -4,15 +4,14 @@
 import { messageOf } from "../../lib/errors";
 import { orElse } from "../../lib/or-else";
 import { serverOver } from "../../lib/per-server";
-import type { Target } from "../../wire/job/job";
 import { NOT_LINKED, type PlannedHost } from "./plan";
 import type { Entry } from "./run";
-import type { RunnerUses } from "./runner-parts";
+import type { FoundHost, RunnerUses } from "./runner-parts";
 
 /** What is known of hosts. Each throws {@link UnreadableBookError} unless it says otherwise. */
 export interface Hosts {
-  /** Where the job of the entry goes; undefined where the address book has no such host. */
-  targetOf(entry: Entry): (Target & { readonly identity: string }) | undefined;
+  /** Where the job of the entry goes, which may be another host by now; undefined where the address book has none. */
+  targetOf(entry: Entry): FoundHost | undefined;
   isOffline(label: string): boolean;
   /** Why a host that is offline is that. Never throws. */
   whyOffline(label: string): string;
@@ -27,8 +26,7 @@ type Uses = Pick<RunnerUses, "hostOf" | "isOffline" | "whyOffline" | "isExpected
 
 export const createHosts = (uses: Uses): Hosts => ({
   targetOf({ label, identity, run: { policy } }) {
-    const target = policy.targetOf(label);
-    return target ? { ...target, identity } : reading(() => uses.hostOf(label, identity));
+    return policy.targetOf(label) ?? reading(() => uses.hostOf(label, identity));
   },
   isOffline: (label) => reading(() => uses.isOffline?.(label) ?? false),
   whyOffline: (label) => orElse(() => uses.whyOffline?.(label), undefined) ?? NOT_LINKED,

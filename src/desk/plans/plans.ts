@@ -58,7 +58,7 @@ export interface PlansUses {
 }
 
 /** A broadcast, and who waits for it. */
-interface BroadcastRequest extends Omit<BroadcastCaller, "targetOf"> {
+interface BroadcastRequest extends Omit<BroadcastCaller, "targetOf" | "hostAt"> {
   readonly content_digest: string;
   readonly spec: Spec;
   readonly hosts: readonly Host[];
@@ -127,12 +127,13 @@ export function createPlans(uses: PlansUses): Plans {
       const all = byLabel(those);
       const targetOf = (label: string) => {
         const host = all.get(label);
-        return host && targetFor(host);
+        return host && { ...targetFor(host), identity: identityOf(host) };
       };
+      const hostAt = (n: number) => planned[n];
       const made = await plans.create("", content_digest, spec, planned, grant.name);
       const apply = () => started(ledger.apply(made.seq, grant.name, Date.now()));
       try {
-        await runner.attend(made, apply, { ...caller, targetOf });
+        await runner.attend(made, apply, { ...caller, targetOf, hostAt });
       } catch (error) {
         // One that has begun is kept; so is each, where that cannot be written now.
         await Promise.try(() => forget([made])).catch(() => {});

@@ -1,9 +1,11 @@
 /**
  * What differs between a plan that goes on for itself and a broadcast, whose caller waits.
  */
-import type { DeliverJob, Target } from "../../wire/job/job";
+import type { DeliverJob } from "../../wire/job/job";
 import type { Plan } from "./ledger/rows";
+import type { PlannedHost } from "./plan";
 import type { Entry, Run } from "./run";
+import type { FoundHost } from "./runner-parts";
 
 /** How a plan is run. */
 export interface Policy {
@@ -19,7 +21,9 @@ export interface Policy {
   /** In whose share its connections count (`shareOf`). */
   clientOf(plan: Plan): string | null;
   /** The host as its caller knows it; undefined where the address book says it. */
-  targetOf(label: string): Target | undefined;
+  targetOf(label: string): FoundHost | undefined;
+  /** The host at that place as its caller named it; undefined where the ledger says it. */
+  hostAt(n: number): PlannedHost | undefined;
   /** Whether nobody waits for it any more, so that nothing more begins. */
   isLeft(): boolean;
   /** Why nothing more of it begins, though it neither pauses nor is cancelled; undefined as long as it goes on. */
@@ -48,6 +52,7 @@ export const unattended = (deliver: DeliverJob): Policy => ({
   deliver,
   clientOf: ({ token }) => token,
   targetOf: () => undefined,
+  hostAt: () => undefined,
   isLeft: () => false,
   whyStopped: () => undefined,
   written: (step) => step,

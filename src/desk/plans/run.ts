@@ -252,7 +252,7 @@ export class Run {
       this.#failed.delete(target.n);
       const known = this.entries.get(target.n);
       if (known?.attempt === target.attempt) gone.delete(known);
-      else this.entries.set(target.n, entryOf(this, target, target));
+      else this.entries.set(target.n, entryOf(this, target, this.policy.hostAt(target.n) ?? target));
     }
     this.#makeReady();
     return { gone: [...gone], sent: this.loaded() };
@@ -263,14 +263,14 @@ export class Run {
    * all of them so at once would take long.
    */
   take(some: Iterable<OpenTarget>): void {
-    // The hosts of a broadcast are its caller's.
+    // The hosts of a broadcast are its caller's: the ledger has another label once one is renamed.
     const textsOf = this.policy.waits ? this.shared.hosts.sameTexts() : (host: PlannedHost) => host;
     for (const target of some) {
       const { n, state } = target;
       this.counts[state] = (this.counts[state] ?? 0) + 1;
       if (isOneOf(FAILURES, state)) this.#failed.add(n);
       if (!isOneOf(OPEN_STATES, state)) continue;
-      const entry = entryOf(this, target, textsOf(target));
+      const entry = entryOf(this, target, textsOf(this.policy.hostAt(n) ?? target));
       this.entries.set(n, entry);
       this.#addIfReady(entry);
     }

@@ -20,6 +20,9 @@ import { createWriter, type Writer } from "./writer";
 /** How a named token has ended; null while it is in force. @param since one of that name that was made later is another. */
 export type HowEnded = (name: string, since?: string) => "was revoked" | "has expired" | null;
 
+/** Where the jobs of a host go, and which host that is. */
+export type FoundHost = Target & { readonly identity: string };
+
 export interface RunnerUses {
   readonly ledger: Ledger;
   readonly locks: string;
@@ -28,7 +31,7 @@ export interface RunnerUses {
   readonly deliver: DeliverJob;
   readonly cancelJob?: CancelJob;
   /** The host as the address book has it now; undefined where it has none. */
-  hostOf(label: string, identity: string): (Target & { readonly identity: string }) | undefined;
+  hostOf(label: string, identity: string): FoundHost | undefined;
   /** Whether the host is known to be unreachable. */
   isOffline?(label: string): boolean;
   /** Why it is, where that is more than that it has no connection. */

@@ -294,6 +294,27 @@ test("at a terminal too, what hosts returned is kept up to 32 MiB together", asy
   expect(all.filter((one) => one.result !== undefined)).toEqual([]);
 });
 
+test("a result of none of its hosts takes the place of none of them, and shows nothing of what it returned", async () => {
+  await using console = testService();
+  const book = await console.service.addressBook();
+  await book.addAll([host("h0"), host("h1")], false);
+  const service = Object.create(console.service, {
+    runBroadcast: {
+      value: async ({ done }: { done(delivery: object): unknown }) => {
+        for (const label of ["h0", "h1", "x"])
+          done({ label, ok: true, status: "ok", duration_ms: 1, result: { "execute: []": label } });
+      },
+    },
+  }) as typeof console.service;
+  const input = { actions: [["AC_rest_api_status"]], on: "all" };
+  const all = await callOperation(service, broadcastExecute, input, localCaller(console.service, "cli"));
+  expect(all.map(({ label, result }) => [label, result?.["execute: []"]])).toEqual([
+    ["h0", "h0"],
+    ["h1", "h1"],
+    ["x", undefined],
+  ]);
+});
+
 describe("a retry", () => {
   const line = (label: string, status: string) => JSON.stringify({ label, ok: false, status });
 

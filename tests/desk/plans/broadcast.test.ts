@@ -1,14 +1,19 @@
 /** A broadcast: a plan that ends with its process, and whoever waits for it. */
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import fc from "fast-check";
 import type { RemoteServer } from "../../../src/client/carrier";
+import { OWNER } from "../../../src/core/rights";
 import { Broadcast } from "../../../src/desk/plans/broadcast";
 import type { PlannedHost, Spec } from "../../../src/desk/plans/plan";
+import { createPlans } from "../../../src/desk/plans/plans";
+import { silentLog } from "../../../src/lib/log";
 import { DELIVERY_STATUS, type Delivery, type DeliveryStatus } from "../../../src/wire/job/delivery";
 import type { DeliverJob, JobResult, JobState } from "../../../src/wire/job/job";
 import { madeUpJob } from "../../host/jobs/support";
-import { nextTurn, until } from "../../support";
-import { newPlan, plannedHosts, specOf, testLedger, testRunner } from "./support";
+import { nextTurn, temporaryFolder, until } from "../../support";
+import { host } from "../fleet/support";
+import { newPlan, plannedHosts, specOf, testFleet, testLedger, testRunner } from "./support";
 
 const resultOf = (label: string, status: DeliveryStatus): Delivery => ({
   label,
@@ -44,7 +49,7 @@ function begun(
   );
   const results: Delivery[] = [];
   const over = runner.attend(ledger.plan(seq), () => ledger.apply(seq, null, Date.now()), {
-    ...{ content: CONTENT, targetOf: () => undefined, client: null, signal },
+    ...{ content: CONTENT, targetOf: () => undefined, hostAt: () => undefined, client: null, signal },
     done(result) {
       results.push(result);
       done?.(result);
@@ -422,7 +427,13 @@ test("what goes to a host by /execute after all is stopped at once, also while t
       result: { label, ok: false, status: "cancelled", delivered: false, duration_ms: 1 },
     };
   };
-  const waiting = { content: CONTENT, targetOf: () => undefined, client: null, done: () => undefined };
+  const waiting = {
+    content: CONTENT,
+    targetOf: () => undefined,
+    hostAt: () => undefined,
+    client: null,
+    done: () => undefined,
+  };
   using broadcast = new Broadcast({ ...waiting, signal: caller.signal }, specOf(1), sends);
   const target = { label: "h0", server: { url: "http://127.0.0.1:1" } as RemoteServer, host_id: null };
   await broadcast.deliver(target, madeUpJob(), {
@@ -433,3 +444,73 @@ test("what goes to a host by /execute after all is stopped at once, also while t
   });
   expect(await isStopped.promise).toBe(true);
 });
+
+test("a host that is another one than the caller named gets nothing", async () => {
+  using made = testLedger();
+  const fleet = testFleet();
+  using running = testRunner(made, fleet);
+  const hosts = plannedHosts(2);
+  const { seq } = made.ledger.create(newPlan(hosts, { kind: "broadcast" }), hosts, Date.now());
+  const results: Delivery[] = [];
+  await running.runner.attend(made.ledger.plan(seq), () => made.ledger.apply(seq, null, Date.now()), {
+    ...{ content: CONTENT, client: null, signal: new AbortController().signal },
+    hostAt: (n) => hosts[n],
+    targetOf: (label) => ({
+      ...{ label, host_id: null, identity: "id-h0" },
+      server: { url: "http://127.0.0.1:1", token: undefined, trust: { kind: "any" } },
+    }),
+    done: (result) => void results.push(result),
+  });
+  expect(results.map(({ label, ok, error }) => [label, ok, error]).toSorted()).toEqual([
+    ["h0", true, undefined],
+    ["h1", false, "another host has this label since the plan was made"],
+  ]);
+  expect(fleet.begun).toEqual(["h0"]);
+});
+
+test.each([10, 3_000])(
+  "of %i hosts goes to those, by the names, that its caller had, whatever is renamed before it begins",
+  async (count) => {
+    using folder = temporaryFolder();
+    const fleet = testFleet();
+    let hosts = plannedHosts(count).map(({ label }) => host(label, `http://${label}.example`));
+    const asked: Array<readonly [string, string]> = [];
+    const rename = (from: string, label: string) => {
+      hosts = hosts.map((one) => (one.label === from ? { ...one, label } : one));
+      const renamed = hosts.find((one) => one.label === label);
+      if (renamed) plans.rename(renamed, from);
+    };
+    const plans = createPlans({
+      ...{ log: silentLog, isGone: () => false, isExpected: () => false, recordsAt: () => undefined },
+      files: { plans: join(folder.path, "plans.db"), planLocks: join(folder.path, "locks") },
+      book: {
+        hosts: () => hosts,
+        reach: ({ base_url }) => ({ url: base_url, token: undefined, trust: { kind: "any" } }),
+      },
+      deliver(target, ...more) {
+        asked.push([target.label, target.server.url]);
+        return fleet.deliver(target, ...more);
+      },
+      endings: async () => () => null,
+      events: { newest: 0, at: () => undefined, listen: () => () => {} },
+      goesOn: () => true,
+      publish({ name }) {
+        if (name !== "plan.started") return;
+        rename(`h${count - 2}`, "old");
+        rename(`h${count - 1}`, `h${count - 2}`);
+      },
+    });
+    const labels = hosts.map(({ label }) => label);
+    const results: string[] = [];
+    await plans.attend({
+      ...{ content: CONTENT, content_digest: "digest", client: null, signal: new AbortController().signal },
+      ...{ hosts, grant: OWNER, spec: { ...specOf(count), kind: "broadcast" } },
+      done: ({ label, ok }) => void (ok && results.push(label)),
+    });
+    await plans.stop();
+    expect(results.toSorted()).toEqual(labels.toSorted());
+    expect(asked.toSorted()).toEqual(
+      labels.map((label) => [label, `http://${label}.example`] as const).toSorted(),
+    );
+  },
+);

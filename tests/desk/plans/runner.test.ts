@@ -566,7 +566,7 @@ describe("a plan whose hosts take all places", () => {
     const hosts = plannedHosts(1, "live");
     const { seq } = made.ledger.create(newPlan(hosts, { kind: "broadcast" }), hosts, Date.now());
     await running.runner.attend(made.ledger.plan(seq), () => made.ledger.apply(seq, null, Date.now()), {
-      ...{ content: "{}", targetOf: () => undefined, client: null },
+      ...{ content: "{}", targetOf: () => undefined, hostAt: () => undefined, client: null },
       ...{ signal: new AbortController().signal, done() {} },
     });
     expect(begun.indexOf("live0")).toBeLessThan(2_500);
@@ -633,7 +633,13 @@ describe("hosts of a server that passes nothing on", () => {
     const leaves = new AbortController();
     const apply = () => made.ledger.apply(seq, null, Date.now());
     const over = running.runner.attend(made.ledger.plan(seq), apply, {
-      ...{ content: "{}", targetOf: () => undefined, client: null, signal: leaves.signal },
+      ...{
+        content: "{}",
+        targetOf: () => undefined,
+        hostAt: () => undefined,
+        client: null,
+        signal: leaves.signal,
+      },
       done: ({ label }) => void ended.push(label),
       ...caller,
     });
@@ -705,7 +711,7 @@ describe("hosts of a server that passes nothing on", () => {
       {
         ...{ max_parallel: 2, limitsEachServer: true },
         targetOf: (label) => ({
-          ...{ label, host_id: null },
+          ...{ label, host_id: null, identity: `id-${label}` },
           server: { url: label.startsWith("h") ? "nats:eu/U" : "https://live", token: undefined, trust },
         }),
       },

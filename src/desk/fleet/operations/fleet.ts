@@ -227,11 +227,15 @@ async function broadcastTo(
   const places = new Map(hosts.map(({ label }, n) => [label, n]));
   const results = createKeptResults(MAX_KEPT_BYTES);
   let finished = 0;
+  let others = 0;
   const done = (delivery: Delivery) => {
-    const item = withoutVariables(delivery, before.count(places.get(delivery.label) ?? 0));
+    const place = places.get(delivery.label);
+    // What of a host that is none of these is a variable is not known. It takes the place of none of them.
+    const item =
+      place === undefined ? withoutResult(delivery) : withoutVariables(delivery, before.count(place));
     file?.add(item);
     // The error of a file that cannot be written has the results.
-    results.put(places.get(item.label) ?? 0, file ? item : keep(item));
+    results.put(place ?? hosts.length + others++, file ? item : keep(item));
     const taken = caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
     return taken instanceof Promise ? taken : undefined;
   };
