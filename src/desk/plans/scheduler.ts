@@ -32,16 +32,12 @@ export function begin(shared: RunnerParts): void {
 
 /**
  * The order in which plans get slots: first those whose caller waits, then those in which no host began for longest. Not those whose
- * hosts are still being read, nor plans that came after such a one: which hosts have jobs before theirs is not known yet.
+ * hosts are still being read, nor any other plan meanwhile: which hosts have jobs already is not known yet, and those come before all others.
  */
 export function inOrder({ runs }: RunnerParts): Run[] {
-  const able: Run[] = [];
-  let isHeld = false;
-  for (const run of runs.values()) {
-    const { waits } = run.policy;
-    if (run.loading) isHeld ||= waits;
-    else if (!isHeld || !waits) able.push(run);
-  }
+  const all = [...runs.values()];
+  const areHeld = all.some(({ loading, policy }) => loading && policy.waits);
+  const able = all.filter(({ loading, policy }) => !loading && !(areHeld && policy.waits));
   return able.sort((a, b) => Number(b.policy.isUrgent) - Number(a.policy.isUrgent) || a.began - b.began);
 }
 

@@ -7,6 +7,8 @@ import { nextTurn, until } from "../../support";
 import { newPlan, plannedHosts, testFleet, testLedger, testRunner } from "./support";
 
 const MANY = 3_000;
+/** Of which the reading takes long. */
+const MORE = 8_000;
 
 /** An applied plan that nobody runs yet. @param sent the places of hosts that have its job. */
 function applied(ledger: Ledger, count: number, sent: readonly number[] = [], now = Date.now()) {
@@ -177,6 +179,34 @@ describe("a plan with many hosts", () => {
     running.runner.takeOver();
     await Promise.all([large, small.seq].map((seq) => running.runner.over(seq)));
     expect(order).toEqual(["large", "small"]);
+  });
+
+  test("comes before those that came earlier, at hosts that may have its jobs", async () => {
+    using made = testLedger();
+    const order: string[] = [];
+    const fleet = testFleet();
+    const now = Date.now();
+    const last = `h${MORE - 1}`;
+    const hosts = plannedHosts(MORE).slice(-1);
+    const small = made.ledger.create(newPlan(hosts), hosts, now);
+    made.ledger.apply(small.seq, null, now - 4);
+    const large = applied(made.ledger, MORE, [MORE - 1], now - 2);
+    const deliver: typeof fleet.deliver = async (target, job, options) => {
+      const which = job.plan === small.id ? "small" : "large";
+      if (target.label === last) order.push(`${which} begins`);
+      const done = await fleet.deliver(target, job, options);
+      if (target.label === last) order.push(`${which} ends`);
+      return done;
+    };
+    // Each piece takes a turn, so that others could begin meanwhile.
+    const between: Ledger["between"] = (...which) => {
+      Bun.sleepSync(6);
+      return made.ledger.between(...which);
+    };
+    using running = testRunner({ ...made, ledger: { ...made.ledger, between } }, { deliver });
+    running.runner.takeOver();
+    await Promise.all([large, small.seq].map((seq) => running.runner.over(seq)));
+    expect(order).toEqual(["large begins", "large ends", "small begins", "small ends"]);
   });
 
   test("goes on at hosts that are renamed while it is read", async () => {
