@@ -138,15 +138,15 @@ async function lost(entry: Entry): Promise<void> {
 export async function write(entry: Entry, step: StepName, more: Partial<Step> = {}): Promise<boolean> {
   const { run, n, attempt } = entry;
   run.writing++;
-  const made = await run.shared.writer.write({ plan: run.plan.seq, n, attempt, step, ...more });
+  const made = await run.shared.writer.write({ plan: run.plan.seq, n, attempt, step, ...more }, () => {
+    const { state } = entry;
+    entry.state = STEPS[step].to;
+    if (step === "send") Object.assign(entry, { way: more.way ?? null, records: more.records ?? null });
+    if (step === "wait" || step === "unsend") Object.assign(entry, { way: null, records: null });
+    run.note(entry, state);
+  });
   run.writing--;
-  if (!made) return false;
-  const { state } = entry;
-  entry.state = STEPS[step].to;
-  if (step === "send") Object.assign(entry, { way: more.way ?? null, records: more.records ?? null });
-  if (step === "wait" || step === "unsend") Object.assign(entry, { way: null, records: null });
-  run.note(entry, state);
-  return true;
+  return made;
 }
 
 /** Writes down how it ended. */

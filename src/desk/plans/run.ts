@@ -186,12 +186,17 @@ export class Run {
     for (const entry of this.entries.values()) this.#addIfReady(entry);
   }
 
-  /** Takes note that the state of a host has changed. */
-  note({ n, label, state }: Entry, before: TargetState): void {
+  /** Takes note that the state of a host has changed. One that has ended counts once, and is overdue no more. */
+  note(entry: Entry, before: TargetState): void {
+    const { n, label, state } = entry;
     this.counts[before] = (this.counts[before] ?? 1) - 1;
     this.counts[state] = (this.counts[state] ?? 0) + 1;
     if (this.counts[before] === 0) delete this.counts[before];
-    if (isOneOf(FAILURES, state)) this.#failed.add(n);
+    const isFailure = isOneOf(FAILURES, state);
+    if (isFailure) this.#failed.add(n);
+    // Whoever ends one that was forgiven takes back as well that it was.
+    const isCounted = this.overdue.get(entry) === "counted" && !isOneOf(OPEN_STATES, state);
+    if (isFailure || isCounted) this.overdue.delete(entry);
     if (state !== "sent" && state !== "running" && state !== "planned") this.#changed.push({ label, state });
   }
 

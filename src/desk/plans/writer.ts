@@ -1,6 +1,7 @@
 /**
  * Writing to the ledger: the steps of some milliseconds are one commit, so that a plan with thousands of hosts waits for the disk
- * some dozens of times. Those who wait for them go on some at a time, in the order of the steps.
+ * some dozens of times. Note is taken of all of them in the turn of the commit, so that this process never knows less than the file: what
+ * is decided next is decided by that. Those who wait for them go on some at a time, in the order of the steps.
  */
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
@@ -16,19 +17,24 @@ const AT_ONCE = 128;
 
 interface PendingStep {
   readonly step: Step;
+  noted(): void;
   resolve(made: boolean): void;
 }
 
 export interface Writer {
-  /** Resolves when the step is on disk: with false where the host is not in a state for it. */
-  write(step: Step): Promise<boolean>;
+  /**
+   * Resolves when the step is on disk: with false where the host is not in a state for it.
+   *
+   * @param noted takes note of a step that was made, in the turn in which it is. Throws nothing.
+   */
+  write(step: Step, noted: () => void): Promise<boolean>;
   /** Writes what waits at once; nothing is written afterwards, and whoever waits for a step gets false. */
   close(): void;
   readonly isClosed: boolean;
 }
 
 /** A step that is in the ledger, or was refused there. */
-interface TakenStep extends PendingStep {
+interface TakenStep extends Pick<PendingStep, "resolve"> {
   readonly made: boolean;
 }
 
@@ -76,15 +82,19 @@ export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: 
     isFailing = false;
     last = performance.now();
     const isTelling = taken.length > 0;
-    for (const [at, one] of batch.entries()) taken.push({ ...one, made: made[at] ?? false });
+    for (const [at, { noted, resolve }] of batch.entries()) {
+      const isMade = made[at] ?? false;
+      if (isMade) noted();
+      taken.push({ resolve, made: isMade });
+    }
     if (!isTelling) tell();
   };
 
   return {
-    write(step: Step): Promise<boolean> {
+    write(step: Step, noted: () => void): Promise<boolean> {
       if (isClosed) return Promise.resolve(false);
       const { promise, resolve } = Promise.withResolvers<boolean>();
-      pending.push({ step, resolve });
+      pending.push({ step, noted, resolve });
       const wait = COMMIT_MS - (performance.now() - last);
       timer ??= wait <= 0 ? setImmediate(flush) : setTimeout(flush, wait);
       return promise;

@@ -284,6 +284,95 @@ describe("a plan with many hosts", () => {
   });
 });
 
+/** How many hosts end in the same commit: those who wait for that go on in several turns. */
+const TOGETHER = 400;
+
+/** Hosts that all answer once they have been let go, and a ledger that tells when that is written. */
+function together(made: ReturnType<typeof testLedger>, isOk: (label: string) => boolean) {
+  const state = { isLetGo: false, hasAnswered: false };
+  const fleet = testFleet((label) =>
+    !state.isLetGo ? "slow" : isOk(label) || state.hasAnswered ? "ok" : "failed",
+  );
+  const written = Promise.withResolvers<void>();
+  const commit: Ledger["commit"] = (steps, now) => {
+    const done = made.ledger.commit(steps, now);
+    if (steps.filter(({ step }) => step === "ok" || step === "failed").length === TOGETHER) {
+      state.hasAnswered = true;
+      // Before the second part of those who wait goes on.
+      setImmediate(written.resolve);
+    }
+    return done;
+  };
+  return {
+    ...{ ...made, fleet, ledger: { ...made.ledger, commit }, written: written.promise },
+    async letGo() {
+      await until("all are at work", () => fleet.slow.size === TOGETHER);
+      state.isLetGo = true;
+      for (const go of fleet.slow.values()) go();
+    },
+  };
+}
+
+describe("hosts that end together", () => {
+  test("count at once: no more begin after too many of them have failed", async () => {
+    using made = testLedger();
+    const one = together(made, (label) => Number(label.slice(1)) < TOGETHER / 2);
+    using running = testRunner(one, one.fleet);
+    const { seq } = running.run(plannedHosts(2 * TOGETHER), { max_parallel: TOGETHER, max_failures: 10 });
+    await one.letGo();
+    await until("it is paused", () => made.ledger.plan(seq).state === "paused");
+    expect(made.ledger.plan(seq).reason).toBe(`${TOGETHER / 2} failed, more than 10`);
+    expect(one.fleet.begun.length).toBe(TOGETHER);
+  });
+
+  test("do not count any more once they are repeated, before those who wait for them have gone on", async () => {
+    using made = testLedger();
+    const one = together(made, () => false);
+    using running = testRunner(one, one.fleet);
+    const { seq } = running.run(plannedHosts(TOGETHER), { max_failures: 10 });
+    await one.letGo();
+    await one.written;
+    expect(made.ledger.retry(seq, undefined, Date.now()).retried).toBe(TOGETHER);
+    await running.runner.wake();
+    await until("it ends, or is paused", () => made.ledger.plan(seq).state !== "running");
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "done", reason: null });
+    expect(made.ledger.counts(seq)).toEqual({ ok: TOGETHER });
+    const told = running.published.findLast(({ name }) => name === "plan.target");
+    expect(told?.data).toMatchObject({ counts: { ok: TOGETHER } });
+  });
+
+  test("count once where their answers had been lost for long", async () => {
+    using made = testLedger();
+    let isBack = false;
+    let lost = 0;
+    const fleet = testFleet(() => (isBack ? "failed" : "lost"));
+    const deliver: typeof fleet.deliver = async (...given) => {
+      const done = await fleet.deliver(...given);
+      if (!isBack) lost++;
+      return done;
+    };
+    const hosts = plannedHosts(TOGETHER);
+    const { seq } = made.ledger.create(
+      newPlan(hosts, { queue: true, max_failures: TOGETHER }),
+      hosts,
+      Date.now(),
+    );
+    made.ledger.apply(seq, null, Date.now());
+    const sent = hosts.map((_, n) => ({ plan: seq, n, attempt: 0, step: "send", way: "job" }) as const);
+    made.ledger.commit(sent, Date.now() - 1_000_000);
+    using running = testRunner(made, { deliver });
+    running.runner.run(seq);
+    await until("all were asked", () => lost === TOGETHER);
+    await nextTurn();
+    isBack = true;
+    for (const { label } of hosts) running.runner.hostUp(label);
+    await running.runner.wake();
+    await until("it ends, or is paused", () => made.ledger.plan(seq).state !== "running");
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "done", reason: null });
+    expect(made.ledger.counts(seq)).toEqual({ failed: TOGETHER });
+  });
+});
+
 test("a host has the texts of the address book only where it is the same host", () => {
   const hosts = [
     { label: "a", base_url: "https://192.0.2.1", tags: [], token: undefined },

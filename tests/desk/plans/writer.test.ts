@@ -12,6 +12,7 @@ const stepOf = (n: number): Step => ({ plan: 1, n, attempt: 0, step: "run" });
 /** A writer whose ledger takes each step with an even number, and what has gone on so far, in that order. */
 function testWriter() {
   const gone: number[] = [];
+  const noted: number[] = [];
   const committed = new Set<number>();
   const commit = (steps: readonly Step[]) =>
     steps.map(({ n }) => {
@@ -20,11 +21,11 @@ function testWriter() {
     });
   const writer = createWriter({ commit }, silentLog, () => {});
   const write = async (n: number) => {
-    const made = await writer.write(stepOf(n));
+    const made = await writer.write(stepOf(n), () => void noted.push(n));
     expect([made, committed.has(n)]).toEqual([n % 2 === 0, true]);
     gone.push(n);
   };
-  return { gone, write };
+  return { gone, noted, write };
 }
 
 test("those who wait for a step go on some at a time, in the order of the steps", async () => {
@@ -39,4 +40,14 @@ test("those who wait for a step go on some at a time, in the order of the steps"
   }
   expect(gone).toEqual(Array.from({ length: 2 * MANY }, (_, n) => n));
   expect(most).toBeLessThan(MANY / 4);
+});
+
+test("note is taken of each step that was made, in the turn of the commit, before anybody goes on", async () => {
+  const { gone, noted, write } = testWriter();
+  const first = write(0).then(() => [...noted]);
+  for (let n = 1; n < MANY; n++) void write(n);
+  const made = Array.from({ length: MANY / 2 }, (_, n) => 2 * n);
+  expect(await first).toEqual(made);
+  while (gone.length < MANY) await nextTurn();
+  expect(noted).toEqual(made);
 });
