@@ -131,7 +131,8 @@ export async function select(reach: Reach, ref: Ref, item: string | undefined): 
   for (const way of [...(isCombo ? [byCombo(ref)] : []), ...itself]) {
     const did = await way(reach, wanted);
     if (did && (await comes(isDone))) return;
-    isPressed ||= did && way === byPress;
+    // To press the item of a combo box again does no more than to choose it.
+    isPressed ||= did && way === byPress && !isCombo;
   }
   if (isPressed) throw rejected("the program pressed it, and it is not selected");
   throw untouched('the program did not select it: let it be clicked ("input": "real", or "either")');
