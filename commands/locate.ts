@@ -57,7 +57,7 @@ export default view(locate, {
   ],
 });
 
-/** A picture, or a locator in one line: what is no file, does not end as one and reads as a locator, or is to be one. */
+/** A picture, or a locator in one line. A locator is what names no file, does not end in .png, and reads as one, or looks like one with a fault. */
 function named(given: string) {
   const image = imageAt(given);
   const isElement = /["/]|^[a-z]+$/i.test(given) || isLocator(given);

@@ -71,7 +71,7 @@ async function take(
     const step = await stepOf(world, folder, nth, action, run);
     steps[nth] = step;
     const made = stepBy(action, step, folder);
-    // What is checked already, or is to be gone, has no step.
+    // A box that is checked already, and a wait until something is gone, need no click.
     if (made.length > 0) await run([...(JSON.stringify(action).includes("${") ? setters : []), ...made]);
   }
   return (await isDone(task, world))

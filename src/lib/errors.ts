@@ -34,7 +34,7 @@ export const short = (text: string): string =>
 export class Failure extends Error {
   /** What the message says, each by itself, where it says several things. */
   readonly lines?: readonly string[];
-  /** Whether it came before anything was done, so that the same can be asked again: {@link busy}. */
+  /** Whether nothing was done, so that the same can be asked again, or another way be tried: {@link busy}, {@link untouched}. */
   readonly hasDoneNothing: boolean = false;
 
   constructor(

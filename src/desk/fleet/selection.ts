@@ -119,7 +119,7 @@ function* matchedIn<H>(
 /** The most patterns of a selection: each is compared with every label, or tag, of the address book. */
 const MAX_PATTERNS = 16;
 
-/** What who types the words of a search is told. */
+/** Ends the error for a term with spaces, which may be words of `svc admin list`. */
 const SEARCH =
   ": terms have commas between them; `svc admin list WORDS --format on` prints what a search finds in that form";
 

@@ -89,7 +89,7 @@ export async function byHand<T>(
   return how === "program" ? work(hands) : withInput(desktop, caller, name, () => work(hands));
 }
 
-/** Acts by the program, by pointer and keyboard, or by these where the program says that it has done nothing; the run is told then. */
+/** Acts by the program, or by pointer and keyboard. With `either`, these act where the program has done nothing, and the log of the run says so. */
 export async function inWayOf<T>(
   how: How,
   { run }: Hands,

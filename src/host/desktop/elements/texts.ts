@@ -8,7 +8,7 @@ import { type Bus, orNone, type Ref } from "./bus";
 interface HeldText {
   /** Null where it holds none. */
   readonly text: string | null;
-  /** Whether only its length told where its text ends. */
+  /** Whether the program gave the text only when asked for as many characters as it has. */
   readonly isCounted: boolean;
 }
 
