@@ -90,21 +90,24 @@ export const gone = (): never => {
   throw cancelled("cancelled while looking for an element");
 };
 
+/** Looks for the one element that a locator names, and says why it was not there, or not as it had to be. */
+function lookingFor(elements: Elements, locator: Locator, waiting: WaitLimit) {
+  let last: Findings | undefined;
+  const look = async () => {
+    last = await elements.find(locator, MAX_FOUND);
+    return only(last, locator);
+  };
+  return { look, late: async () => notUsable(elements, locator, waiting, last) };
+}
+
 /**
  * The one element that the locator names, once it is there.
  *
  * @throws `rejected` where it names several; `timeout` (`not_found` without time to wait) with the nearest where it names none.
  */
 export async function waitForOne(elements: Elements, locator: Locator, waiting: WaitLimit): Promise<Element> {
-  let last: Findings | undefined;
-  return until(
-    waiting,
-    async () => {
-      last = await elements.find(locator, MAX_FOUND);
-      return only(last, locator);
-    },
-    async () => missing(elements, locator, secondsOf(waiting), last),
-  );
+  const { look, late } = lookingFor(elements, locator, waiting);
+  return until(waiting, look, late);
 }
 
 /** As {@link waitForOne}, once it can be seen, or is in a menu: what a program keeps and does not show is not there yet. */
@@ -113,16 +116,12 @@ export async function waitForVisible(
   locator: Locator,
   waiting: WaitLimit,
 ): Promise<Element> {
-  let last: Findings | undefined;
-  return until(
-    waiting,
-    async () => {
-      last = await elements.find(locator, MAX_FOUND);
-      const element = only(last, locator);
-      return element && isReachable(element) ? element : undefined;
-    },
-    async () => notUsable(elements, locator, waiting, last),
-  );
+  const { look, late } = lookingFor(elements, locator, waiting);
+  const visible = async () => {
+    const element = await look();
+    return element && isReachable(element) ? element : undefined;
+  };
+  return until(waiting, visible, late);
 }
 
 /** Whether it can be seen, or is in a menu: Qt hides the items of one that is closed, and does what they say all the same. */
@@ -166,15 +165,8 @@ export async function waitForUsable(
   locator: Locator,
   waiting: WaitLimit,
 ): Promise<Element> {
-  let last: Findings | undefined;
-  return untilUsable(
-    waiting,
-    async () => {
-      last = await elements.find(locator, MAX_FOUND);
-      return only(last, locator);
-    },
-    async () => notUsable(elements, locator, waiting, last),
-  );
+  const { look, late } = lookingFor(elements, locator, waiting);
+  return untilUsable(waiting, look, late);
 }
 
 /** Why what was found last is not as it has to be. */
