@@ -8,6 +8,7 @@ import type { EventHost, EventType, Publish } from "../core/events";
 import type { Origin } from "../core/rights";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
+import { oncePerTurn } from "../lib/turn";
 import { dataText } from "./data";
 
 /** How many events are kept. */
@@ -55,13 +56,11 @@ export function createBus(log: Log, { events = RING, bytes = RING_BYTES } = {}):
   let newest = 0;
   let oldest = 1;
   let kept = 0;
-  let isWaking = false;
 
   const at = (seq: number) => (seq < oldest || seq > newest ? undefined : ring[seq % events]);
-  const wake = () => {
-    isWaking = false;
+  const wake = oncePerTurn(() => {
     for (const listener of listeners) listener();
-  };
+  });
   const keep = (one: KeptEvent) => {
     newest += 1;
     kept += one.bytes;
@@ -71,9 +70,7 @@ export function createBus(log: Log, { events = RING, bytes = RING_BYTES } = {}):
     }
     ring[newest % events] = one;
     counts.set(one.type.name, (counts.get(one.type.name) ?? 0) + 1);
-    if (isWaking || listeners.size === 0) return;
-    isWaking = true;
-    setImmediate(wake);
+    if (listeners.size > 0) wake();
   };
   const publish: Publish = (type, data) => {
     try {

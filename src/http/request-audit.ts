@@ -9,6 +9,7 @@
 import type { CallerService } from "../core/caller";
 import { cancelled } from "../lib/errors";
 import { printable } from "../lib/sanitize";
+import { nextTurn } from "../lib/turn";
 import { after, type Exchange, type Step } from "./exchange";
 import type { Refusal } from "./gate";
 import type { HoldBack } from "./hold-back";
@@ -78,7 +79,7 @@ export const record =
  */
 async function refusePipelined({ request }: Exchange): Promise<void> {
   const { signal } = request.raw;
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   if (signal.aborted) throw cancelled("the connection ended before the change began");
 }
 

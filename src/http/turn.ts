@@ -5,6 +5,7 @@
  * The promise: one connection has at most {@link TURN_REQUESTS} requests in a turn, and one that waits for the next. Bun ends
  * the connection if another arrives behind that one; neither is begun then.
  */
+import { nextTurn } from "../lib/turn";
 
 /** Enough for a client that pipelines in earnest, and for most turns of a busy server. */
 export const TURN_REQUESTS = 128;
@@ -30,6 +31,6 @@ export function limitTurn<E>(fetch: Fetch<E>): Fetch<E> {
     const { signal } = request;
     // Nobody receives the empty answer.
     const answer = () => (signal.aborted ? new Response() : fetch(request, env));
-    return new Promise<void>((resolve) => setImmediate(resolve)).then(answer);
+    return nextTurn().then(answer);
   };
 }

@@ -3,6 +3,7 @@
  */
 import { once } from "./once";
 import type { Sockets } from "./sockets";
+import { nextTurn } from "./turn";
 
 /** The other end of a connection. */
 export interface Peer {
@@ -58,7 +59,7 @@ export function createSocketTable<C extends object>(port: number, describe: (pee
       const open = new Set(descriptors);
       for (const descriptor of known.keys()) if (!open.has(descriptor)) known.delete(descriptor);
       for (const [nth, descriptor] of descriptors.entries()) {
-        if (nth % SLICE === SLICE - 1) await new Promise((resolve) => setImmediate(resolve));
+        if (nth % SLICE === SLICE - 1) await nextTurn();
         update(sockets, descriptor);
       }
       return [...known.values()].filter(({ ended }) => !ended);

@@ -14,6 +14,20 @@ export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmedia
 // The event loop is the process's, so no service owns this.
 let lastOwn: Promise<void> = Promise.resolve();
 
+/** @returns what has `work` done at the end of this turn of the event loop: once, however often it is called. */
+export function oncePerTurn(work: () => void): () => void {
+  let isDue = false;
+  const begin = () => {
+    isDue = false;
+    work();
+  };
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    setImmediate(begin);
+  };
+}
+
 /** Resolves in a turn of its own: for work that cannot be done in slices. Two callers never get the same turn; the first one comes first. */
 export function ownTurn(): Promise<void> {
   lastOwn = lastOwn.then(nextTurn);

@@ -7,6 +7,7 @@ import { createBuckets } from "../../lib/buckets";
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { perServer } from "../../lib/per-server";
+import { oncePerTurn } from "../../lib/turn";
 import type { CancelJob, DeliverJob, Target } from "../../wire/job/job";
 import { createHostQueues, type HostQueues } from "./host-queue";
 import { createHostSlots, type HostSlots } from "./host-slots";
@@ -73,15 +74,7 @@ export interface RunnerParts {
 export function createRunnerParts(uses: RunnerUses, begin: (shared: RunnerParts) => void): RunnerParts {
   const { log, startsPerMinute: ratePerMinute = 6_000 } = uses;
   const startIn = createBuckets({ ratePerMinute, burst: Math.max(1, Math.floor(ratePerMinute / 60)) });
-  let isPumping = false;
-  const pump = () => {
-    if (isPumping) return;
-    isPumping = true;
-    setImmediate(() => {
-      isPumping = false;
-      begin(shared);
-    });
-  };
+  const pump = oncePerTurn(() => begin(shared));
   const complaints = new WeakMap<object, string>();
   const shared: RunnerParts = {
     uses,

@@ -6,6 +6,7 @@
  */
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
+import { nextTurn } from "../../lib/turn";
 import type { AuditFile } from "./file";
 import type { NewRow } from "./high-water";
 import { type AuditEvent, rowTime, storable } from "./row";
@@ -80,7 +81,7 @@ export function createCommits({
   const flush = async () => {
     while (queue.length > 0) {
       // Rows that arrive in this turn of the event loop share the commit.
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
       const batch = queue.slice(0, MAX_BATCH);
       queue = queue.slice(MAX_BATCH);
       try {

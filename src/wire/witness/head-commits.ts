@@ -4,6 +4,7 @@
  * The promise: a cosignature leaves once its checkpoint is on disk. Checkpoints that come together share a commit; when it fails,
  * none of them is cosigned.
  */
+import { createBatch } from "../../lib/batch";
 import { failureOf } from "../../lib/errors";
 import type { Answer } from "./add-checkpoint";
 import type { SignedCheckpoint } from "./signed-checkpoint";
@@ -30,10 +31,7 @@ export function createHeadCommits(
   store: Store,
   keepIfOther: (signed: SignedCheckpoint, head: Head | undefined) => void,
 ) {
-  const queue: QueuedHead[] = [];
-  const flush = () => {
-    const batch = queue.splice(0, MAX_BATCH);
-    if (queue.length > 0) setImmediate(flush);
+  const commit = createBatch<QueuedHead>((batch) => {
     let answers: Answer[];
     try {
       answers = store.commit(() =>
@@ -50,12 +48,11 @@ export function createHeadCommits(
       answers = batch.map(() => notKept(error));
     }
     for (const [at, { answer }] of batch.entries()) answer(answers[at] as Answer);
-  };
+  }, MAX_BATCH);
 
   return (head: Omit<QueuedHead, "answer">): Promise<Answer> => {
     const { promise, resolve } = Promise.withResolvers<Answer>();
-    queue.push({ ...head, answer: resolve });
-    if (queue.length === 1) setImmediate(flush);
+    commit({ ...head, answer: resolve });
     return promise;
   };
 }
