@@ -18,7 +18,7 @@ import { checkHost } from "./host-header";
 import { measure, type RequestMetrics } from "./measure";
 import { call, type HandlerParts } from "./operation-handler";
 import { passGate, passSigned, passUnknown } from "./pass-gate";
-import { type RequestAudit, record } from "./request-audit";
+import { auditRequests, type RequestAudit } from "./request-audit";
 import { completeHead, errorResponse, speakFaults } from "./responses";
 import {
   createUnrouted,
@@ -59,7 +59,7 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
     parts;
 
   const answered = [speakFaults, completeHead, nameEntry(entryOf), measure(metrics)];
-  const noted = [...answered, identifyClient(clients), record(audit, createHoldBack())];
+  const noted = [...answered, identifyClient(clients), auditRequests(audit, createHoldBack())];
   const counted = [...noted, checkHost(answersTo)];
   const entries: Record<Entry, Handler> = {
     public: chain([...answered, checkHost(answersTo)], route),

@@ -15,7 +15,7 @@ import type { Refusal } from "./gate";
 import type { HoldBack } from "./hold-back";
 
 /** Records each request after it was answered, and each change before it is made. */
-export const record =
+export const auditRequests =
   (audit: RequestAudit, holdBack: HoldBack): Step =>
   (next) =>
   (exchange) => {

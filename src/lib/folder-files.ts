@@ -8,9 +8,9 @@ import { withLock } from "./lock";
 import type { Log } from "./log";
 import { configFiles } from "./paths";
 import { isUnwritable } from "./sqlite";
-import { FORMER_FILES, pathOf, RECORD_FILES, restoreAdvice, sizeOf, TRUST_FILES } from "./trust-files";
+import { FORMER_FILES, pathOf, RENEWABLE_FILES, restoreAdvice, sizeOf, TRUST_FILES } from "./trust-files";
 
-const ALL = [...TRUST_FILES, ...FORMER_FILES, ...RECORD_FILES];
+const ALL = [...TRUST_FILES, ...FORMER_FILES, ...RENEWABLE_FILES];
 
 /**
  * Removes the file `name`, which the folder may be without from now on. It leaves the list first: cut off between the two, the file is
@@ -40,7 +40,7 @@ export function createFolderFiles(configDir: string, log: Log): () => Promise<vo
   const { format } = configFiles(configDir);
   const logLost = () => {
     // What takes the place of a file of an earlier svc says itself that it misses that.
-    const lost = [...TRUST_FILES, ...RECORD_FILES].filter(
+    const lost = [...TRUST_FILES, ...RENEWABLE_FILES].filter(
       (name) => known.has(name) && !isThere(configDir, name),
     );
     for (const name of lost) {

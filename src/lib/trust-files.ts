@@ -41,7 +41,7 @@ export const TRUST_FILES = [
 export type TrustFile = (typeof TRUST_FILES)[number];
 
 /** The databases that begin anew where they are missing or empty; the next server says so. */
-export const RECORD_FILES = [
+export const RENEWABLE_FILES = [
   "history.db",
   "idempotency.db",
   "seen_jobs.db",
@@ -51,7 +51,7 @@ export const RECORD_FILES = [
   "inbox-index/inbox.db",
 ] as const;
 
-export type RecordFile = (typeof RECORD_FILES)[number];
+export type RenewableFile = (typeof RENEWABLE_FILES)[number];
 
 /** Those of an earlier svc, which another file takes the place of: on them trust rests until then. */
 export const FORMER_FILES = ["admin_hosts.json"] as const;
@@ -60,7 +60,7 @@ export const FORMER_FILES = ["admin_hosts.json"] as const;
 export const GIVEN_UP_FILES = [
   ...TRUST_FILES,
   ...FORMER_FILES,
-  ...RECORD_FILES,
+  ...RENEWABLE_FILES,
   "host_service.json",
 ] as const;
 

@@ -8,8 +8,8 @@ import { type ConfigFiles, configFiles } from "../lib/paths";
 import { openReadOnly } from "../lib/sqlite";
 import {
   pathOf,
-  RECORD_FILES,
-  type RecordFile,
+  RENEWABLE_FILES,
+  type RenewableFile,
   requireNotLost,
   sizeOf,
   TRUST_FILES,
@@ -23,7 +23,7 @@ export interface FileFault {
   readonly problem: string;
 }
 
-type Name = TrustFile | RecordFile;
+type Name = TrustFile | RenewableFile;
 
 /** Those on which no trust rests, and with which a host does less than its owner has asked for. */
 const OTHER_FILES = ["jobs.json", "host_service.json", "ice.json", "audit_head", "tls/cert.pem"] as const;
@@ -110,7 +110,7 @@ export async function fileFaults(configDir: string, hosts: () => Promise<unknown
   const files = configFiles(configDir);
   const readers = { ...READERS, "admin_hosts.db": hosts };
   const faults: FileFault[] = [];
-  for (const file of [...TRUST_FILES, ...RECORD_FILES, ...OTHER_FILES]) {
+  for (const file of [...TRUST_FILES, ...RENEWABLE_FILES, ...OTHER_FILES]) {
     try {
       requireNotLost(pathOf(configDir, file));
       await readers[file](files);

@@ -16,7 +16,7 @@ import { formatText } from "../../src/lib/format";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { openSigningKey } from "../../src/lib/signing-key";
-import { pathOf, RECORD_FILES, TRUST_FILES, type TrustFile } from "../../src/lib/trust-files";
+import { pathOf, RENEWABLE_FILES, TRUST_FILES, type TrustFile } from "../../src/lib/trust-files";
 import { createService, type Service } from "../../src/service/service";
 import { openToken } from "../../src/trust/owner-token";
 import { ownPair } from "../../src/trust/tls";
@@ -282,7 +282,7 @@ test("the table of docs/service.md has each of these files, and no other", () =>
   const named = rows.flatMap((row) =>
     [...(row.split("|")[1] ?? "").matchAll(/`([^`]+)`/g)].map(([, file]) => file),
   );
-  expect(named.toSorted()).toEqual([...TRUST_FILES, ...RECORD_FILES, ...OTHERS].toSorted());
+  expect(named.toSorted()).toEqual([...TRUST_FILES, ...RENEWABLE_FILES, ...OTHERS].toSorted());
 });
 
 /** Files on which no trust rests. */

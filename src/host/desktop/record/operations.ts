@@ -66,7 +66,7 @@ export const recordScript = operation({
       pictures.set(path, png);
       return path;
     };
-    const { record } = await import("./record");
+    const { recordInput } = await import("./record");
     const limit = duration_s === undefined ? [] : [AbortSignal.timeout(duration_s * 1_000)];
     const begun = (missing: string | undefined) => {
       const ends = "recording; Escape or Ctrl-C ends it";
@@ -76,7 +76,7 @@ export const recordScript = operation({
         );
       else log.info(`${ends}. The script will have all that is typed, passwords too (${missing})`);
     };
-    const { deeds, ending } = await record({
+    const { deeds, ending } = await recordInput({
       log,
       signal: AbortSignal.any([signal, ...limit]),
       keep,

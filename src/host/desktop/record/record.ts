@@ -46,7 +46,7 @@ interface Recording {
  * @returns what was done, once it has ended.
  * @throws an `unavailable` failure without a display, or where it has no RECORD extension.
  */
-export async function record({
+export async function recordInput({
   log,
   signal,
   keep,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { createViewers } from "../../../../src/host/desktop/screen/child/viewers";
 import { createFilm } from "../../../../src/host/desktop/screen/record/film";
-import { type FilmedScreen, record } from "../../../../src/host/desktop/screen/record/recorder";
+import { type FilmedScreen, recordFilm } from "../../../../src/host/desktop/screen/record/recorder";
 import { keyFrameOf } from "../../../../src/host/desktop/screen/record/webm";
 import { browserTest, useBrowser } from "../../../browser";
 import { temporaryFolder, until } from "../../../support";
@@ -202,7 +202,7 @@ describe("a recording", () => {
     const stop = new AbortController();
     const { screen, paint, lookers } = screenOf(RED);
     const file = join(folder.path, "film.webm");
-    const recording = record(screen, { file, ...MINUTE }, stop.signal);
+    const recording = recordFilm(screen, { file, ...MINUTE }, stop.signal);
     await until("a picture", () => picturesIn(file) === 1);
     paint(GREEN);
     await until("another picture", () => picturesIn(file) === 2);
@@ -216,7 +216,7 @@ describe("a recording", () => {
     using folder = temporaryFolder();
     const { screen } = screenOf(RED);
     const file = join(folder.path, "film.webm");
-    const recording = record(screen, { file, ...MINUTE, maxMs: 200 }, new AbortController().signal);
+    const recording = recordFilm(screen, { file, ...MINUTE, maxMs: 200 }, new AbortController().signal);
     expect(await recording).toMatchObject({ ended: "time", seconds: 0.2, pictures: 1 });
   });
 
@@ -225,7 +225,7 @@ describe("a recording", () => {
     const stop = new AbortController();
     const { screen, resize } = screenOf(RED);
     const file = join(folder.path, "film.webm");
-    const recording = record(screen, { file, ...MINUTE }, stop.signal);
+    const recording = recordFilm(screen, { file, ...MINUTE }, stop.signal);
     await until("a picture", () => picturesIn(file) === 1);
     resize({ width: 300, height: 200 }, GREEN);
     await until("another picture", () => picturesIn(file) === 2);
@@ -236,7 +236,7 @@ describe("a recording", () => {
   test("says why it ended when its file cannot be written", async () => {
     const { screen } = screenOf(RED);
     const options = { file: "/dev/full", ...MINUTE };
-    const recording = async () => record(screen, options, new AbortController().signal);
+    const recording = async () => recordFilm(screen, options, new AbortController().signal);
     expect(recording()).rejects.toThrow("ENOSPC");
   });
 });

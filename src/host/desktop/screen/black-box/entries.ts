@@ -126,10 +126,10 @@ export type TextEntry =
   /** It records still; `gap`: it has ended. */
   | { readonly at: number; readonly gap: boolean };
 
-/** A record of such entries. */
-export const textRecord = (entries: readonly TextEntry[]): Uint8Array =>
+/** Such entries as a file has them. */
+export const packedTexts = (entries: readonly TextEntry[]): Uint8Array =>
   Bun.zstdCompressSync(JSON.stringify(entries), { level: LEVEL });
 
-/** The entries of such a record: this program has written it, as its seal says. */
-export const textEntriesIn = (record: Uint8Array): TextEntry[] =>
-  JSON.parse(Bun.zstdDecompressSync(new Uint8Array(record)).toString());
+/** The entries in it: this program has written it, as its seal says. */
+export const textEntriesIn = (packed: Uint8Array): TextEntry[] =>
+  JSON.parse(Bun.zstdDecompressSync(new Uint8Array(packed)).toString());

@@ -4,7 +4,7 @@
 import { ensurePrivateFolder } from "../../../../lib/files";
 import type { Rect, Size } from "../../geometry";
 import type { BoxOptions } from "./calls";
-import { sizeEntry, type TextEntry, textRecord } from "./entries";
+import { packedTexts, sizeEntry, type TextEntry } from "./entries";
 import { createSealedFile, type SealedFile } from "./sealed-file";
 import { dropSegments, filesOf, newSegmentPath } from "./segments";
 
@@ -142,7 +142,7 @@ function createFiles(
       let words: TextEntry[] = [];
       const end = () => {
         if (pixels.length > 0) tiles?.append(Buffer.concat(pixels));
-        if (words.length > 0) texts?.append(textRecord(words));
+        if (words.length > 0) texts?.append(packedTexts(words));
         [pixels, words] = [[], []];
       };
       for (const one of all) {

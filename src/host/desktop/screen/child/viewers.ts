@@ -244,14 +244,14 @@ function createPictures(shared: SharedScreen) {
       const begin = async () => {
         const opening = Promise.all([shared.useScreen(), import("../record/recorder")]);
         // A display that hangs gives no screen, and whoever ends the recording does not wait for one.
-        const [screen, { record }] = await deadline(opening, {
+        const [screen, { recordFilm }] = await deadline(opening, {
           signal: end.signal,
           graceMs: OPENED_MS,
           aborted() {
             throw unavailable("the display does not answer: nothing was recorded");
           },
         });
-        return record(screen, options, end.signal);
+        return recordFilm(screen, options, end.signal);
       };
       current = { end, over: begin() };
       try {

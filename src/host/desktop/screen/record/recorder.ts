@@ -29,7 +29,7 @@ const QUALITY = 60;
  * @param stop with an error of its own as its reason, the recording has failed.
  * @throws what the system says of the file.
  */
-export async function record(
+export async function recordFilm(
   screen: FilmedScreen,
   { file, fps, ...limits }: RecordingOptions,
   stop: AbortSignal,

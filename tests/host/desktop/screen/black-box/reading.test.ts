@@ -4,9 +4,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   areasEntry,
+  packedTexts,
   sizeEntry,
   type TextEntry,
-  textRecord,
 } from "../../../../../src/host/desktop/screen/black-box/entries";
 import {
   findTexts,
@@ -40,7 +40,7 @@ function segment(
     const pixels = new Int32Array(64 * 64).fill(colour);
     tiles.append(areasEntry(at, [{ x: 0, y: 0, ...SIZE }], new Uint8Array(pixels.buffer)));
   }
-  for (const entry of entries) texts.append(textRecord([entry]));
+  for (const entry of entries) texts.append(packedTexts([entry]));
   tiles.close();
   texts.close();
   return path;

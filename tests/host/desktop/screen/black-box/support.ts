@@ -7,8 +7,8 @@ import {
   areasEntry,
   Canvas,
   KIND,
+  packedTexts,
   sizeEntry,
-  textRecord,
   tileEntriesIn,
 } from "../../../../../src/host/desktop/screen/black-box/entries";
 import { createExclusion } from "../../../../../src/host/desktop/screen/black-box/exclusion";
@@ -173,7 +173,7 @@ export function addSegment(configDir: string, titleText: string, start = Date.no
       areasEntry(start, [{ x: 0, y: 0, width: 4, height: 4 }], pixels),
     ]),
   );
-  texts.append(textRecord([{ at: start, windows: [{ title: titleText, program: "app", focused: true }] }]));
+  texts.append(packedTexts([{ at: start, windows: [{ title: titleText, program: "app", focused: true }] }]));
   tiles.close();
   texts.close();
   return new Date(start + 1_000).toISOString();
