@@ -44,5 +44,24 @@ export function eventType<const D extends v.GenericSchema>(definition: EventType
 /** Publishes an event to all listeners. Never throws and waits for nobody. */
 export type Publish = <D extends v.GenericSchema>(type: EventType<D>, data: v.InferInput<D>) => void;
 
+/** The events of this process, by their numbers. */
+export interface EventFeed {
+  readonly newest: number;
+  at(seq: number): { readonly type: Pick<EventType, "name">; readonly text: string } | undefined;
+  /** Calls `listener` when there are new events. @returns what ends that. */
+  listen(listener: () => void): () => void;
+}
+
+/** @returns what gives the data of each event of that name since it was asked last, at first since now. */
+export function newEvents<D>(events: EventFeed, name: string): () => Generator<D, void> {
+  let seen = events.newest;
+  return function* () {
+    for (; seen < events.newest; seen++) {
+      const one = events.at(seen + 1);
+      if (one?.type.name === name) yield JSON.parse(one.text);
+    }
+  };
+}
+
 /** For a feature that is made where nobody listens. */
 export const unheard: Publish = () => {};

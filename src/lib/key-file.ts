@@ -1,8 +1,11 @@
-/** Making the file of a key: once, whichever processes want it first. */
+/** Making the file of a key: once, whichever processes want it first; and what keys look like. */
 import { linkSync, rmSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { messageOf, systemCode, unavailable } from "./errors";
 import { ensurePrivateFolder, writeFileAtomic } from "./files";
+
+/** An age identity (X25519), as `age-keygen` writes it. */
+export const AGE_IDENTITY = /^AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}$/;
 
 /**
  * Writes `text` to `file` (0600) unless another process has made the file meanwhile: then that one stays.

@@ -1,6 +1,9 @@
 /** The C library, for what neither Bun nor Node can do. */
 import type { FFIFunction } from "bun:ffi";
 
+/** `text` as C has it. */
+export const cString = (text: string): Buffer => Buffer.from(`${text}\0`);
+
 /**
  * Functions of the C library by name, each with its types.
  *

@@ -8,7 +8,7 @@ import { constants, mkdirSync, openSync, readFileSync, readlinkSync, statSync } 
 import { dirname, join, sep } from "node:path";
 import { badInput, messageOf, systemCode, unavailable } from "./errors";
 import { nearestExisting } from "./files";
-import { openLibc } from "./libc";
+import { cString, openLibc } from "./libc";
 import { look, mayUse } from "./look";
 import { orElse } from "./or-else";
 import { selfCommand } from "./self-command";
@@ -157,11 +157,8 @@ export async function becomeOwner(owner: Owner, configDir: string, args: readonl
 async function enterGroups({ name, gid }: Account): Promise<void> {
   const { ptr } = await import("bun:ffi");
   const { initgroups } = openLibc({ initgroups: { args: ["ptr", "u32"], returns: "i32" } });
-  if (initgroups(ptr(cText(name)), gid) !== 0) throw new Error("its groups are refused");
+  if (initgroups(ptr(cString(name)), gid) !== 0) throw new Error("its groups are refused");
 }
-
-/** `text` as C has it. */
-const cText = (text: string) => Buffer.from(`${text}\0`);
 
 /** The first folder on the way to `folder` that this process may not enter; undefined when it may enter all. */
 function firstClosed(folder: string): string | undefined {
@@ -197,11 +194,11 @@ async function openWay(closed: string, folder: string): Promise<void> {
   const mount = (source: string, target: string, type: string, flags: bigint) => {
     const options = type === "tmpfs" ? "mode=0755,size=64k" : "";
     const failed = libc.mount(
-      ptr(cText(source)),
-      ptr(cText(target)),
-      ptr(cText(type)),
+      ptr(cString(source)),
+      ptr(cString(target)),
+      ptr(cString(type)),
       flags,
-      ptr(cText(options)),
+      ptr(cString(options)),
     );
     if (failed) throw new Error(`only root may enter ${closed}`);
   };

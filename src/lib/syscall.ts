@@ -4,7 +4,7 @@
  */
 import { CString, ptr, read } from "bun:ffi";
 import { unavailable } from "./errors";
-import { openLibc } from "./libc";
+import { cString, openLibc } from "./libc";
 
 /** `fcntl.h`: a descriptor that only names a file. */
 export const O_PATH = 0o10000000;
@@ -80,8 +80,6 @@ export function execute(
   checked("execve", libc().execve(ptr(path), ptr(argv.pointers), ptr(envp.pointers)));
   throw unavailable("execve: it returned");
 }
-
-const cString = (text: string) => Buffer.from(`${text}\0`);
 
 /** `strings` are what the pointers point at: they are kept with them. */
 function cStrings(texts: readonly string[]) {

@@ -119,9 +119,8 @@ async function watchScreens({ service, options, log }: ServiceParts): Promise<vo
   const watch = await service.oddWatch();
   if (!watch) return;
   const detail = `admin.odd on=${JSON.stringify(options.odd_on)}: compares the screens of hosts every minute`;
-  const row = { event_type: "desk", host_id: null, viewer_id: null, detail };
   try {
-    await (await service.audit())?.append(row);
+    await (await service.audit())?.log("desk", { detail });
     watch.start();
   } catch (error) {
     log.warn(`the screens are not compared: ${messageOf(error)}`);
@@ -138,8 +137,7 @@ function watchUpgrades({ service, files, log, publish }: ServiceParts): () => vo
       if (existsSync(files.upgrade)) (await service.fromDesk()).forgetOld();
     },
     async record(detail) {
-      const row = { event_type: "upgrade", host_id: null, viewer_id: null, detail };
-      await (await service.audit())?.append(row);
+      await (await service.audit())?.log("upgrade", { detail });
     },
   });
 }

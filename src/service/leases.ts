@@ -52,8 +52,7 @@ export async function createOwnLeases({ service, log, publish, revocations }: Se
     open,
     approvals: service.approvals,
     async record(detail) {
-      const row = { event_type: "lease", host_id: null, viewer_id: null, detail };
-      await (await service.audit())?.append(row);
+      await (await service.audit())?.log("lease", { detail });
     },
     untilRevoked: revocations.until,
     offered: (toolsets) => offeredInLease(toolsets),

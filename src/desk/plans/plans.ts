@@ -2,7 +2,7 @@
  * The plans of a desk in one process: the ledger, the runner, and who may do what with a plan.
  */
 import { join } from "node:path";
-import type { Publish } from "../../core/events";
+import { type EventFeed, type EventHost, newEvents, type Publish } from "../../core/events";
 import { type Grant, maySee } from "../../core/rights";
 import { conflict, Failure, notFound } from "../../lib/errors";
 import { isLocked } from "../../lib/lock";
@@ -44,11 +44,7 @@ export interface PlansUses {
   /** The id of the records of jobs of the host at that address, as it said when it connected; undefined where it did not. */
   recordsAt(address: string): string | undefined;
   /** What happens in this process: hosts that are there again. */
-  readonly events: {
-    readonly newest: number;
-    at(seq: number): { readonly type: { readonly name: string }; readonly text: string } | undefined;
-    listen(listener: () => void): () => void;
-  };
+  readonly events: EventFeed;
   /** Whether this process goes on after it has answered. */
   goesOn(): boolean;
   /** @throws `conflict` where another machine has taken this desk over: then nothing begins here. */
@@ -202,13 +198,10 @@ function createRecords({ recordEnd }: Pick<PlansUses, "recordEnd">, ledger: Ledg
 }
 
 /** Tells the runner which hosts are there again. @returns what ends that. */
-function hearHosts(events: PlansUses["events"], runner: Runner): () => void {
-  let seen = events.newest;
+function hearHosts(events: EventFeed, runner: Runner): () => void {
+  const back = newEvents<EventHost>(events, "host.up");
   return events.listen(() => {
-    for (; seen < events.newest; seen++) {
-      const one = events.at(seen + 1);
-      if (one?.type.name === "host.up") runner.hostUp(String(Object(JSON.parse(one.text)).label));
-    }
+    for (const { label } of back()) runner.hostUp(label);
   });
 }
 

@@ -93,11 +93,7 @@ export async function startDisplay(settings: DesktopSettings, parts: DisplayPart
     ...others,
     ...(bus ? [{ program: "dbus-daemon", child: bus }] : []),
   );
-  return {
-    ...{ env, as, asIts, size, scale, name, lost, disk },
-    locale: locale ?? null,
-    hasBus: bus !== undefined,
-  };
+  return { env, as, asIts, size, scale, name, lost, disk, locale: locale ?? null, hasBus: bus !== undefined };
 }
 
 /** A value in an address of D-Bus: all but a few characters are written as bytes (D-Bus Specification, "Server Addresses"). */

@@ -29,10 +29,7 @@ export async function startSway({ sway }: Compositor, stage: Stage): Promise<Sta
     );
   const config = join(folder, "sway");
   writeFileSync(config, configOf(size, scale), { mode: 0o644 });
-  const bare = {
-    ...env,
-    ...{ XDG_SESSION_TYPE: "wayland", GDK_BACKEND: "wayland", QT_QPA_PLATFORM: "wayland" },
-  };
+  const bare = { ...env, XDG_SESSION_TYPE: "wayland", GDK_BACKEND: "wayland", QT_QPA_PLATFORM: "wayland" };
   const server = start([sway, "--config", config], { ...bare, ...HEADLESS });
   // The name has no blank in it; the path of the socket may.
   const [, name = "", socket = ""] = /^(\S*) ?(.*)$/.exec(await firstLine("sway", server, signal)) ?? [];

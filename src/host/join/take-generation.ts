@@ -5,11 +5,11 @@
  * back. What the desk signed is kept, and is the proof for a desk that was taken over and has not heard.
  */
 import type { Caller } from "../../core/caller";
-import { conflict, forbidden } from "../../lib/errors";
+import { conflict } from "../../lib/errors";
 import { configFiles } from "../../lib/paths";
-import { isSignedBy } from "../../trust/identity";
 import { readMembership, writeMembership } from "../../wire/join/membership";
 import { type Office, officeMessage } from "../../wire/join/office";
+import { requireSigned } from "../../wire/join/signed-by-desk";
 import type { HostUses } from "./enter";
 
 /** The most desks of which a host keeps it that were taken over. */
@@ -30,11 +30,10 @@ export async function takeGeneration(
 ): Promise<{ readonly changed: boolean; readonly generation: number; readonly signature: string }> {
   const { desk } = configFiles(configDir);
   return inJoinTurn(async () => {
-    const membership = readMembership(desk);
-    if (!membership) throw conflict("this host has joined no desk");
-    const { host_id, desk_key, desk_offices: known = [] } = membership;
-    if (!isSignedBy(desk_key, officeMessage(host_id, { line, generation }), signature))
-      throw forbidden("the signature is not that of the desk which this host has joined");
+    const membership = requireSigned(readMembership(desk), signature, ({ host_id }) =>
+      officeMessage(host_id, { line, generation }),
+    );
+    const { desk_offices: known = [] } = membership;
     const before = known.find((one) => one.line === line);
     const own = { changed: false, generation, signature };
     if (before && before.generation > generation)

@@ -4,13 +4,13 @@
  * The promise: it takes only what its desk has signed for this membership, nothing older than what it has, and only for its own key.
  */
 import type { Caller } from "../../core/caller";
-import { badInput, conflict, forbidden } from "../../lib/errors";
+import { badInput, conflict } from "../../lib/errors";
 import { jsonOr } from "../../lib/json-in";
 import { configFiles } from "../../lib/paths";
-import { isSignedBy } from "../../trust/identity";
 import { readMembership, writeMembership } from "../../wire/join/membership";
 import { type NatsGrant, natsGrantMessage, natsKeyMessage } from "../../wire/join/messages";
 import { provedBy } from "../../wire/join/nats-key";
+import { requireSigned } from "../../wire/join/signed-by-desk";
 import type { HostUses } from "./enter";
 import { isOlder, keptTime } from "./signed-time";
 
@@ -27,12 +27,10 @@ export async function takeNatsGrant(
 ) {
   const files = configFiles(service.configDir);
   return service.inJoinTurn(async () => {
-    const membership = readMembership(files.desk);
-    if (!membership) throw conflict("this host has joined no desk");
+    const membership = requireSigned(readMembership(files.desk), signature, ({ host_id, nonce }) =>
+      natsGrantMessage(host_id, nonce, { carrier, signed }),
+    );
     const { host_id, nonce, desk_key, carriers, nats_signed = "" } = membership;
-    if (!isSignedBy(desk_key, natsGrantMessage(host_id, nonce, { carrier, signed }), signature)) {
-      throw forbidden("the signature is not that of the desk which this host has joined");
-    }
     if (isOlder(signed, nats_signed)) throw conflict("this host knows a newer NATS server of its desk");
     const key = await service.natsKey();
     const { id } = key;

@@ -4,11 +4,11 @@
  * The promise: it takes only pins that the desk signed for this membership, with the key that the host got when it joined.
  */
 import type { Caller } from "../../core/caller";
-import { conflict, forbidden } from "../../lib/errors";
+import { conflict } from "../../lib/errors";
 import { configFiles } from "../../lib/paths";
-import { isSignedBy } from "../../trust/identity";
 import { readMembership, writeMembership } from "../../wire/join/membership";
 import { type DeskPins, deskPinsMessage } from "../../wire/join/messages";
+import { requireSigned } from "../../wire/join/signed-by-desk";
 import type { HostUses } from "./enter";
 import { isOlder, keptTime } from "./signed-time";
 
@@ -25,12 +25,10 @@ export async function takeDeskPins(
 ): Promise<boolean> {
   const files = configFiles(configDir);
   return inJoinTurn(async () => {
-    const membership = readMembership(files.desk);
-    if (!membership) throw conflict("this host has joined no desk");
-    const { host_id, nonce, desk_key, desk_pin, desk_next_pin, desk_pins_signed = "" } = membership;
-    if (!isSignedBy(desk_key, deskPinsMessage(host_id, nonce, { pin, next_pin, signed }), signature)) {
-      throw forbidden("the signature is not that of the desk which this host has joined");
-    }
+    const membership = requireSigned(readMembership(files.desk), signature, ({ host_id, nonce }) =>
+      deskPinsMessage(host_id, nonce, { pin, next_pin, signed }),
+    );
+    const { desk_pin, desk_next_pin, desk_pins_signed = "" } = membership;
     if (isOlder(signed, desk_pins_signed)) throw conflict("this host knows newer pins of its desk");
     if (pin === desk_pin && next_pin === desk_next_pin) return false;
     await caller.announce(`desk.pins pin=${pin}${next_pin === undefined ? "" : ` next_pin=${next_pin}`}`);

@@ -219,7 +219,4 @@ export const useLease = operation({
     (await service.leases()).use({ ...use, holder: holderOf(caller, holder) }, caller),
 });
 
-export const operations = [
-  ...[requestLease, listLeases, showLease, allowLease, endLease],
-  ...[currentLease, useLease],
-];
+export const operations = [requestLease, listLeases, showLease, allowLease, endLease, currentLease, useLease];

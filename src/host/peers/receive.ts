@@ -4,8 +4,8 @@
  * The promise: a file appears in the inbox whole, with the announced size and digest, or not at all. One transfer runs at a
  * time; a peer that sends messages out of order loses the transfers under way.
  */
-import { setImmediate } from "node:timers/promises";
 import { badInput, cancelled, conflict, Failure, failureOf } from "../../lib/errors";
+import { nextTurn } from "../../lib/turn";
 import { type Assembly, basisBytes, createAssembly } from "./assembly";
 import { mayHaveBlocks } from "./blocks";
 import type { Inbox, IncomingTransfer } from "./inbox";
@@ -173,7 +173,7 @@ export class FileReceiver {
     const { transfer_id } = transfer.begin;
     let reported = performance.now();
     return async () => {
-      await setImmediate();
+      await nextTurn();
       if (this.#closed) throw cancelled("the channel closed");
       if (transfer.isGivenUp) throw cancelled("the sender gave up");
       if (performance.now() - reported < ALIVE_MS) return;

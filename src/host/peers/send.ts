@@ -6,8 +6,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
-import { setImmediate } from "node:timers/promises";
 import { conflict, messageOf, timedOut, unavailable } from "../../lib/errors";
+import { nextTurn } from "../../lib/turn";
 import { blockLength, MOST_SIZE } from "./blocks";
 import { type Extras, type FileMessage, type FileNeed, MESSAGE_BYTES, parseMessage } from "./messages";
 import { listBlocks, Needs } from "./send-blocks";
@@ -206,7 +206,7 @@ export class FileSender {
     // A list of another version would end the transfer, and its partial file, at the receiver.
     requireUnchanged(file, before);
     const say = async (blocks: string | null, last: boolean) => {
-      await setImmediate();
+      await nextTurn();
       await this.#until(() => this.outlet.buffered() <= BUFFER_BYTES, transfer);
       if (last) requireUnchanged(file, before);
       if (blocks !== null) this.#say({ type: "file_list", transfer_id: transfer.id, blocks, last });

@@ -2,19 +2,16 @@
  * The key to which the secrets of this host are encrypted: an age identity (X25519) in `{config_dir}/secrets_key`, which never leaves
  * the folder but in a bundle of `svc desk export`.
  */
-import { makeKey } from "../../lib/key-file";
+import { AGE_IDENTITY, makeKey } from "../../lib/key-file";
 import { readTrustFile, unusable } from "../../lib/trust-files";
 
-/** As `age-keygen` writes it; comments may stand before it. */
-const IDENTITY = /^AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}$/;
-
-/** The identity in `file`; undefined where there is none and never was. @throws `unavailable` where it cannot be used. */
+/** The identity in `file`, before which comments may stand; undefined where there is none and never was. @throws `unavailable` where it cannot be used. */
 export function readSecretsKey(file: string): string | undefined {
   const text = readTrustFile(file)?.toString();
   if (text === undefined) return undefined;
   const lines = text.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("#"));
   const [identity = ""] = lines;
-  if (lines.length === 1 && IDENTITY.test(identity.trim())) return identity.trim();
+  if (lines.length === 1 && AGE_IDENTITY.test(identity.trim())) return identity.trim();
   throw unusable(file, "is not an age identity");
 }
 

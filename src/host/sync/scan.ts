@@ -5,8 +5,8 @@
  */
 import { lstatSync, readdirSync, realpathSync, type Stats } from "node:fs";
 import { join, sep } from "node:path";
-import { setImmediate } from "node:timers/promises";
 import { messageOf, systemCode } from "../../lib/errors";
+import { nextTurn } from "../../lib/turn";
 import { type FileState, openFolder, toState } from "./file-state";
 
 /** How long a slice may take, milliseconds: too short for a request to the same process to notice. */
@@ -44,7 +44,7 @@ export function createSlices() {
   return {
     isOver: () => ++steps % STEPS === 0 && performance.now() >= end,
     async next(): Promise<void> {
-      await setImmediate();
+      await nextTurn();
       end = performance.now() + SLICE_MS;
     },
   };

@@ -4,19 +4,16 @@
  * The promise: each event is in the queue within a turn of the event loop after it was published, and at the latest when the feed
  * stops. While the queue cannot be written, the bus keeps them.
  */
-import type { EventType } from "../../core/events";
+import type { EventFeed } from "../../core/events";
 import { Failure, messageOf } from "../../lib/errors";
 import type { DeliveryParts } from "./deliveries";
 import { bodyOf } from "./forms";
 import type { Hook } from "./hooks";
 
 /** What webhooks need of the bus. */
-interface Events {
+interface Events extends EventFeed {
   readonly boot: string;
-  readonly newest: number;
   readonly oldest: number;
-  at(seq: number): { readonly type: Pick<EventType, "name">; readonly text: string } | undefined;
-  listen(listener: () => void): () => void;
 }
 
 export interface FeedParts

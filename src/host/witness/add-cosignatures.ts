@@ -7,8 +7,8 @@
 import * as v from "valibot";
 import { field } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { conflict, forbidden, notFound } from "../../lib/errors";
-import { isSignedBy } from "../../lib/signing-key";
+import { notFound } from "../../lib/errors";
+import { requireSigned } from "../../wire/join/signed-by-desk";
 import { handedMessage, type Membership, SIGNATURE_FIELD, VKEY } from "../../wire/witness/messages";
 
 interface Uses {
@@ -35,10 +35,7 @@ export const addCosignatures = operation({
     added: v.number(),
   }),
   async run(service: Uses, { signature, ...handed }) {
-    const membership = await service.membership();
-    if (!membership) throw conflict("this host has joined no desk");
-    if (!isSignedBy(membership.desk_key, handedMessage(membership, handed), signature))
-      throw forbidden("the signature is not that of the desk which this host has joined");
+    requireSigned(await service.membership(), signature, (membership) => handedMessage(membership, handed));
     const log = await service.existingAudit();
     if (!log) throw notFound("no audit log is kept here");
     return { added: await (await log.witness()).cosigned(handed.note, handed.witnesses) };

@@ -4,8 +4,8 @@
 import * as v from "valibot";
 import { field, NO_INPUT } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { badInput, conflict, forbidden, notFound } from "../../lib/errors";
-import { isSignedBy } from "../../lib/signing-key";
+import { badInput, notFound } from "../../lib/errors";
+import { requireSigned } from "../../wire/join/signed-by-desk";
 import { answerResponse, parseSubmission } from "../../wire/witness/add-checkpoint";
 import { ASSIGNMENT, assignmentMessage, type Membership } from "../../wire/witness/messages";
 import type { OpenWitness } from "../../wire/witness/witness";
@@ -93,10 +93,9 @@ const assign = operation({
   output: v.object({ vkey: v.string() }),
   async run(service: Uses, { signature, ...assignment }, caller) {
     const { logs } = assignment;
-    const membership = await service.membership();
-    if (!membership) throw conflict("this host has joined no desk");
-    if (!isSignedBy(membership.desk_key, assignmentMessage(membership, assignment), signature))
-      throw forbidden("the signature is not that of the desk which this host has joined");
+    requireSigned(await service.membership(), signature, (membership) =>
+      assignmentMessage(membership, assignment),
+    );
     const { witness, store } = await service.witness();
     // One from before changes nothing: no log is dropped, and none begins anew with an epoch that it has had.
     const isNew = logs.some(({ origin, epoch }) => (store.log(origin)?.epoch ?? -1) < epoch);

@@ -3,8 +3,8 @@
  */
 import * as v from "valibot";
 import { operation } from "../../core/operation";
-import { conflict, forbidden, unavailable } from "../../lib/errors";
-import { isSignedBy } from "../../lib/signing-key";
+import { conflict, unavailable } from "../../lib/errors";
+import { requireSigned } from "../../wire/join/signed-by-desk";
 import { type Membership, RESTORED, restoredMessage } from "../../wire/witness/messages";
 import { RESTORED_ROW, restoredDetail } from "../../wire/witness/restore-row";
 import type { AuditLog } from "../audit/log";
@@ -30,10 +30,9 @@ export const recordRestore = operation({
     consistency: v.array(v.string()),
   }),
   async run(service: Uses, { signature, ...about }) {
-    const membership = await service.membership();
-    if (!membership) throw conflict("this host has joined no desk");
-    if (!isSignedBy(membership.desk_key, restoredMessage(membership, about), signature))
-      throw forbidden("the signature is not that of the desk which this host has joined");
+    const membership = requireSigned(await service.membership(), signature, (of) =>
+      restoredMessage(of, about),
+    );
     const log = await service.audit();
     if (!log) throw unavailable("this svc keeps no audit log (--no-audit)");
     const witness = await log.witness();

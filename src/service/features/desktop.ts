@@ -4,6 +4,7 @@
 
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { newEvents } from "../../core/events";
 import type { Grant } from "../../core/rights";
 import { allows } from "../../core/rights";
 import type { RelayUses } from "../../desk/screen/relay";
@@ -266,16 +267,12 @@ async function openBlackBox(shared: ServiceParts, desktop: () => Promise<Desktop
 
 /** Has the black box keep the minutes before each failed run of a job or a plan. @returns what ends it. */
 function keepFailures({ events }: ServiceParts, box: BlackBox): () => void {
-  let seen = events.newest;
+  const ended = newEvents<RunView>(events, "run.ended");
   return events.listen(() => {
-    for (let seq = Math.max(seen + 1, events.oldest); seq <= events.newest; seq++) {
-      const event = events.at(seq);
-      if (event?.type.name !== "run.ended") continue;
-      const run: RunView = JSON.parse(event.text);
+    for (const run of ended()) {
       const isOfJob = run.source_type === "scheduler" || run.source_type === "plan";
       if (isOfJob && FAILED.has(run.status) && run.finished_at !== null) box.keepFor(run, run.finished_at);
     }
-    seen = events.newest;
   });
 }
 

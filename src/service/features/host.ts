@@ -113,8 +113,7 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
       const approvals = createApprovals({
         publish,
         async record(detail) {
-          const row = { event_type: "approval", host_id: null, viewer_id: null, detail };
-          await (await shared.service.audit())?.append(row);
+          await (await shared.service.audit())?.log("approval", { detail });
         },
       });
       const ask: typeof approvals.ask = async (question) => {

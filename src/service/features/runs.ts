@@ -183,8 +183,7 @@ async function createExecutor(
 /** Leaves the row of the end of a run. Never throws. */
 async function recordEnd({ service, log }: ServiceParts, detail: string): Promise<void> {
   try {
-    const row = { event_type: RUN_ENDED, host_id: null, viewer_id: null, detail };
-    await (await service.audit())?.append(row);
+    await (await service.audit())?.log(RUN_ENDED, { detail });
   } catch (error) {
     log.warn(`the end of a run is not on record, so that it has no receipt: ${messageOf(error)}`);
   }

@@ -9,8 +9,9 @@ import { badInput, rejected } from "../../../lib/errors";
 import { fileStamp } from "../../../lib/files";
 import { gunzipAside, gzipPieces } from "../../../lib/gzip";
 import { jsonFields, jsonPieces } from "../../../lib/json-slices";
-import { makeKey } from "../../../lib/key-file";
+import { AGE_IDENTITY, makeKey } from "../../../lib/key-file";
 import { readTrustFile, sizeOf, unusable } from "../../../lib/trust-files";
+import { nextTurn } from "../../../lib/turn";
 import { FILE_NAMES } from "../desk-bundle";
 import { DATABASE_NAMES } from "../desk-databases";
 
@@ -20,9 +21,6 @@ export const RECIPIENT = v.pipe(
   v.trim(),
   v.regex(/^age1[02-9ac-hj-np-z]{58}$/, "the key that `svc standby key` prints on the standby, age1…"),
 );
-
-/** As `age-keygen` writes it. */
-const IDENTITY = /^AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}$/;
 
 /** When tokens were used last is no reason for another snapshot: that is so with each request. */
 const UNWATCHED = ["token_use.json"];
@@ -101,7 +99,7 @@ function inPieces(packed: readonly Uint8Array[]): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        await new Promise(setImmediate);
+        await nextTurn();
         const { value } = pieces.next();
         if (value) controller.enqueue(value);
         else controller.close();
@@ -138,6 +136,6 @@ export async function openStandbyKey(file: string): Promise<{ identity: string; 
 
 function readKey(file: string): string | undefined {
   const text = readTrustFile(file)?.toString().trim();
-  if (text === undefined || IDENTITY.test(text)) return text;
+  if (text === undefined || AGE_IDENTITY.test(text)) return text;
   throw unusable(file, "is not an age identity");
 }

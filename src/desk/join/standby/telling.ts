@@ -6,6 +6,7 @@
  * notified then; and those that have not answered are notified again and again, ever less often.
  */
 import type { RemoteServer } from "../../../client/carrier";
+import { type EventFeed, type EventHost, newEvents } from "../../../core/events";
 import { type Backoff, doubled, jitter } from "../../../lib/backoff";
 import { messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
@@ -28,11 +29,7 @@ interface TellingUses<H extends BookHost> {
   readonly book: Book<H>;
   readonly log: Log;
   /** What happens in this process: hosts that are there again. */
-  readonly events: {
-    readonly newest: number;
-    at(seq: number): { readonly type: { readonly name: string }; readonly text: string } | undefined;
-    listen(listener: () => void): () => void;
-  };
+  readonly events: EventFeed;
   /** Whether this machine is the desk. */
   mayTell(): boolean;
   /** Whether it has standbys: one of them may have taken it over. */
@@ -105,12 +102,9 @@ export function createTelling<H extends BookHost>({
     }
   };
   const mayBegin = () => !signal.aborted && (!isFirst(fence.office()) || hasStandbys()) && mayTell();
-  let seen = events.newest;
+  const cameBack = newEvents<EventHost>(events, "host.up");
   const endListening = events.listen(() => {
-    for (; seen < events.newest; seen++) {
-      const one = events.at(seen + 1);
-      if (one?.type.name === "host.up") back.add(String(Object(JSON.parse(one.text)).label));
-    }
+    for (const { label } of cameBack()) back.add(label);
     if (back.size === 0 || catchingUp) return;
     if (!mayBegin()) return back.clear();
     catchingUp = tellBack()

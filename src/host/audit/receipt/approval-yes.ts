@@ -36,7 +36,7 @@ export async function signedApproval(log: AuditLog, id: string): Promise<SignedA
     const { statement, credential, key, origin, text } = verifyYes(said.word);
     const { holder, terms, what } = statement;
     const registered = await registrationOf(log, { credential, key, holder });
-    const read = { ...found, ...{ holder, credential, key, origin, text, registered } };
+    const read = { ...found, holder, credential, key, origin, text, registered };
     if (what !== said.what || (terms.id ?? terms.viewer) !== id)
       return { ...read, ok: false, reason: "something else was signed" };
     if (isLate(statement, said.at))

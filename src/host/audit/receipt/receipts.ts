@@ -47,10 +47,7 @@ export function createReceipts(log: AuditLog, identity: SigningKey): Receipts {
     ofPlan: (plan) => planSource(parts, plan),
     async planEnded({ state, ...plan }, { hosts, hostsDigest }) {
       const hashes = (await decisionsOn(log, plan)).map(({ row_hash }) => row_hash);
-      const end = {
-        ...{ state, rows: hashes.length, rowsDigest: digestOfDecisions(hashes) },
-        ...{ hosts, hostsDigest },
-      };
+      const end = { state, rows: hashes.length, rowsDigest: digestOfDecisions(hashes), hosts, hostsDigest };
       const row = { event_type: PLAN_ENDED, host_id: null, viewer_id: null };
       await log.append({ ...row, detail: planEndText(plan.id, end) });
     },

@@ -3,6 +3,7 @@
  */
 import { isKey, KEY_NAMES, keysymOf } from "../keys";
 import type { XConnection } from "../x11/connection";
+import { isKeypad } from "../x11/layout";
 
 /** Keysyms of modifiers (X11/keysymdef.h), and what is pressed with them; null for locks. */
 const MODIFIERS: ReadonlyMap<number, string | null> = new Map([
@@ -102,8 +103,6 @@ function keysymIn(row: readonly number[], mask: number): number {
   const upper = isLetter && (mask & LOCK) !== 0 ? !isShifted : isShifted;
   return upper ? capital : plain;
 }
-
-const isKeypad = (keysym: number) => keysym >= 0xff80 && keysym <= 0xffb9;
 
 /** The character of a keysym; undefined for a key that types none. */
 async function characterOf(keysym: number): Promise<string | undefined> {

@@ -6,6 +6,7 @@
 import { CFunction, dlopen, JSCallback, type Pointer, ptr, read, toArrayBuffer } from "bun:ffi";
 import { closeSync } from "node:fs";
 import { unavailable } from "../../../lib/errors";
+import { cString } from "../../../lib/libc";
 import { printable } from "../../../lib/sanitize";
 import type { Point } from "../geometry";
 import type { OutputPicture } from "../wayland/picture-buffer";
@@ -84,8 +85,6 @@ export interface PipeWire {
   close(): void;
 }
 
-/** Text as C has it. */
-const cString = (text: string) => Buffer.from(`${text}\0`);
 const pointerAt = (at: Pointer | bigint, offset: number) =>
   read.ptr(Number(at) as Pointer, offset) as Pointer;
 

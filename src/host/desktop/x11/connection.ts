@@ -6,6 +6,7 @@ import {
   parseDisplay,
   type Reply,
   type XClient,
+  type XConnectionExtensions,
   type XDisplay,
   type XError,
   type XRequests,
@@ -109,6 +110,16 @@ export async function connect(env: NodeJS.ProcessEnv, lost: () => void, shm = fa
     },
     close: () => client.terminate(),
   };
+}
+
+/** An extension of the server; undefined where it has none of that name. */
+export function extension<N extends keyof XConnectionExtensions>(
+  { client }: Pick<XConnection, "client">,
+  name: N,
+): Promise<XConnectionExtensions[N] | undefined> {
+  const { promise, resolve } = Promise.withResolvers<XConnectionExtensions[N] | undefined>();
+  client.require(name, (error, found) => resolve(error ? undefined : found));
+  return promise;
 }
 
 function xtest(client: XClient): Promise<XTest> {

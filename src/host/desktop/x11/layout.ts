@@ -74,8 +74,8 @@ export function characterOf(keysym: number): string {
   return keysym < 0x100 ? String.fromCodePoint(keysym) : "";
 }
 
-/** XK_KP_Space to XK_KP_9 (X11/keysymdef.h). */
-const isKeypad = (keysym: number) => keysym >= 0xff80 && keysym <= 0xffb9;
+/** Whether it is of the keypad: XK_KP_Space to XK_KP_9 (X11/keysymdef.h). */
+export const isKeypad = (keysym: number): boolean => keysym >= 0xff80 && keysym <= 0xffb9;
 
 function isNumLocked(state: KeyboardState): boolean {
   const index = state.modifiers.findIndex((keycodes) =>

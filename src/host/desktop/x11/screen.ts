@@ -1,11 +1,10 @@
 /**
  * The screen of an X server: its size, its monitors, its pixels.
  */
-import type { Xinerama } from "x11";
 import { unavailable } from "../../../lib/errors";
 import type { Backend, Picture } from "../backend";
 import { type Region, type Size, sizeOf } from "../geometry";
-import type { XConnection } from "./connection";
+import { extension, type XConnection } from "./connection";
 
 /** ZPixmap (X11/X.h): whole pixels, one after the other. */
 const Z_PIXMAP = 2;
@@ -14,15 +13,13 @@ const ALL_PLANES = 0xffff_ffff;
 const DIRECT_CLASSES = [4, 5];
 
 export function createScreen(connection: XConnection): Pick<Backend, "desktop" | "monitors" | "capture"> {
-  const { client, reply } = connection;
+  const { reply } = connection;
   return {
     desktop: () => rootPlace(connection),
     /** In the server's order, the primary monitor first; one that covers all when the server knows of none. */
     async monitors() {
-      const { promise, resolve } = Promise.withResolvers<Xinerama | undefined>();
-      client.require("xinerama", (error, extension) => resolve(error ? undefined : extension));
-      const extension = await promise;
-      const found = extension && (await reply(extension.QueryScreens.bind(extension)));
+      const xinerama = await extension(connection, "xinerama");
+      const found = xinerama && (await reply(xinerama.QueryScreens.bind(xinerama)));
       if (!found?.length) return [await rootPlace(connection)];
       return found.map(({ x, y, width, height }) => ({ x1: x, y1: y, x2: x + width, y2: y + height }));
     },

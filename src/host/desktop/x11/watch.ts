@@ -5,12 +5,11 @@
  * It has a connection of its own: what a call waits for does not wait for pixels, and the other way round.
  */
 import { closeSync } from "node:fs";
-import type { XConnectionExtensions } from "x11";
 import { unavailable } from "../../../lib/errors";
 import type { Rect } from "../geometry";
 import type { Watch, WatchEvents } from "../screen/child/watch";
 import { createMemory } from "../shared-memory";
-import { connect, type XConnection } from "./connection";
+import { connect, extension, type XConnection } from "./connection";
 import { captureRegion, isBgrx, rootPlace } from "./screen";
 
 /** ZPixmap; all planes (X11/X.h). */
@@ -175,14 +174,4 @@ function createPacketPicture(connection: XConnection, width: number, height: num
       bytes.set(picture.pixels, y * width * 4);
     },
   };
-}
-
-/** Undefined where the server has none of that name. */
-function extension<N extends keyof XConnectionExtensions>(
-  { client }: XConnection,
-  name: N,
-): Promise<XConnectionExtensions[N] | undefined> {
-  const { promise, resolve } = Promise.withResolvers<XConnectionExtensions[N] | undefined>();
-  client.require(name, (error, found) => resolve(error ? undefined : found));
-  return promise;
 }

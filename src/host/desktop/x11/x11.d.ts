@@ -55,10 +55,6 @@ declare module "x11" {
     on(event: "event", listener: (event: XEvent) => void): void;
     on(event: "error", listener: (error: XError) => void): void;
     on(event: "end", listener: () => void): void;
-    require(name: "xtest", done: (error: Error | null, extension: XTest) => void): void;
-    require(name: "record", done: (error: Error | null, extension: XRecord) => void): void;
-    require(name: "xinerama", done: (error: Error | null, extension: Xinerama) => void): void;
-    require(name: "randr", done: (error: Error | null, extension: XRandr) => void): void;
     require<N extends keyof XConnectionExtensions>(
       name: N,
       done: (error: Error | null, extension: XConnectionExtensions[N]) => void,
@@ -139,8 +135,12 @@ declare module "x11" {
     GetOutputInfo(output: number, timestamp: number, reply: Reply<{ readonly name: string }>): void;
   }
 
-  /** The extensions that watching a screen needs. */
+  /** Extensions by their names. */
   export interface XConnectionExtensions {
+    readonly xtest: XTest;
+    readonly record: XRecord;
+    readonly xinerama: Xinerama;
+    readonly randr: XRandr;
     readonly damage: XDamage;
     readonly fixes: XFixes;
     readonly shm: XShm;

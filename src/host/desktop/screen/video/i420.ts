@@ -18,6 +18,20 @@ export const createPlanes = ({ width, height }: Size): Planes => ({
   bytes: new Uint8Array((width * height * 3) / 2),
 });
 
+/** Says in a structure of C where the planes are. @param at where it has their strides, and their addresses. */
+export function pointAtPlanes(
+  view: DataView,
+  at: { readonly strides: number; readonly pointers: number },
+  { bytes, width, height }: Planes,
+): void {
+  const luma = width * height;
+  const start = BigInt(ptr(bytes));
+  for (const [nth, stride] of [width, width / 2, width / 2].entries())
+    view.setInt32(at.strides + 4 * nth, stride, true);
+  for (const [nth, from] of [0, luma, luma + luma / 4].entries())
+    view.setBigUint64(at.pointers + 8 * nth, start + BigInt(from), true);
+}
+
 /**
  * Fills `planes`.
  *

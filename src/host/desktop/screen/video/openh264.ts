@@ -7,7 +7,7 @@
 import { CFunction, dlopen, type Pointer, ptr, read, toArrayBuffer } from "bun:ffi";
 import { orElse } from "../../../../lib/or-else";
 import type { Size } from "../../geometry";
-import type { Planes } from "./i420";
+import { type Planes, pointAtPlanes } from "./i420";
 import { COLOURS, MOST_KBPS, PLANNED_FPS, type VideoLibrary, type VideoStream } from "./library";
 
 const LIBRARY = "libopenh264.so.7";
@@ -212,18 +212,11 @@ function streamOf(encoder: Encoder): VideoStream {
   };
 }
 
-function fill(source: DataView, { bytes, width, height }: Planes): void {
-  const luma = width * height;
+function fill(source: DataView, planes: Planes): void {
   source.setInt32(SOURCE.format, I420, true);
-  source.setInt32(SOURCE.width, width, true);
-  source.setInt32(SOURCE.height, height, true);
-  [width, width / 2, width / 2].forEach((stride, nth) => {
-    source.setInt32(SOURCE.strides + 4 * nth, stride, true);
-  });
-  const start = BigInt(ptr(bytes));
-  [0, luma, luma + luma / 4].forEach((at, nth) => {
-    source.setBigUint64(SOURCE.pointers + 8 * nth, start + BigInt(at), true);
-  });
+  source.setInt32(SOURCE.width, planes.width, true);
+  source.setInt32(SOURCE.height, planes.height, true);
+  pointAtPlanes(source, SOURCE, planes);
 }
 
 /** The parameter sets are a layer of their own before the picture. */

@@ -5,9 +5,10 @@
  * is one whose defaults are not where they should be. What has a name is set by that.
  */
 import { dlopen, type Pointer, ptr, read, toArrayBuffer } from "bun:ffi";
+import { cString } from "../../../../lib/libc";
 import { orElse } from "../../../../lib/or-else";
 import type { Size } from "../../geometry";
-import type { Planes } from "./i420";
+import { type Planes, pointAtPlanes } from "./i420";
 import { MOST_KBPS, PLANNED_FPS, type VideoLibrary, type VideoStream } from "./library";
 
 const LIBRARY = "libx264.so.164";
@@ -78,8 +79,6 @@ export function openX264(): VideoLibrary | null {
   return { name: "x264 (build 164)", open: (size) => openStream(library, size) };
 }
 
-const cString = (text: string) => Buffer.from(`${text}\0`);
-
 /** The parameters for speed and no delay. */
 function defaults(library: Library): { readonly view: DataView<ArrayBuffer>; free(): void } {
   const view = new DataView(new ArrayBuffer(PARAM_SIZE));
@@ -135,15 +134,8 @@ function streamOf(library: Library, encoder: Pointer): VideoStream {
   };
 }
 
-function fill(picture: DataView, { bytes, width, height }: Planes): void {
-  const luma = width * height;
+function fill(picture: DataView, planes: Planes): void {
   picture.setInt32(PICTURE.csp, I420, true);
   picture.setInt32(PICTURE.planes, 3, true);
-  [width, width / 2, width / 2].forEach((stride, nth) => {
-    picture.setInt32(PICTURE.strides + 4 * nth, stride, true);
-  });
-  const start = BigInt(ptr(bytes));
-  [0, luma, luma + luma / 4].forEach((at, nth) => {
-    picture.setBigUint64(PICTURE.pointers + 8 * nth, start + BigInt(at), true);
-  });
+  pointAtPlanes(picture, PICTURE, planes);
 }
