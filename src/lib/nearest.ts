@@ -1,5 +1,7 @@
 /**
  * The known name that somebody who typed another one probably meant.
+ *
+ * `fastest-levenshtein` counts two letters that are swapped as two changes: it would find no `list` for `lsit`.
  */
 
 /** Longer names are not compared: the work grows with the square of the length. */

@@ -1,5 +1,9 @@
 /**
  * The way to linked hosts: over their links where this process is the hub, else through the server of this desk.
+ *
+ * The server gets requests, not a selection and an operation for all of its hosts: `--on` asks for any operation, for files that an answer
+ * names and for events, with limits and repeats that are the same for hosts at an address. Each of those would need a way of its own, and hosts
+ * at an address are asked from this process all the same.
  */
 import * as v from "valibot";
 import {
