@@ -7,7 +7,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { processorMs } from "./screen/rivals";
+import { processorMs } from "./screens/rivals";
 import {
   BINARY,
   type Figure,

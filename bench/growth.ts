@@ -11,9 +11,9 @@ import { fillLog } from "./audit";
 import { follow, tokensOf } from "./events";
 import { costOf, grown, PARSERS, type Parser } from "./programs/parsers";
 import { addressOf } from "./programs/sim-seed";
-import { processorMs, startSvcScreen } from "./screen/rivals";
-import { openSink } from "./screen/sink";
-import { startStage } from "./screen/watch";
+import { processorMs, startSvcScreen } from "./screens/rivals";
+import { openSink } from "./screens/sink";
+import { startStage } from "./screens/watch";
 import { BINARY, type Figure, startDisplay, startServer, startSvc, TOKEN, temporaryFolder } from "./support";
 
 /** The cost at a size. */

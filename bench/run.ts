@@ -20,7 +20,7 @@ import { BRIEF } from "./measuring/brief";
 import { currentBuild, PAGE, versionOf } from "./measuring/build";
 import { type BenchResult, joined, KEPT, needsMore, readKept, writeKept } from "./measuring/kept";
 import { LOAD, startLoad } from "./measuring/load";
-import { processesOf } from "./screen/rivals";
+import { processesOf } from "./screens/rivals";
 import type { Figure } from "./support";
 import { type Busy, busyTableOf, pageOf, tableOf, verdictOf } from "./table";
 

@@ -19,10 +19,10 @@ import {
   startDelay,
   startSvcScreen,
   startX11vnc,
-} from "./screen/rivals";
-import { openSink } from "./screen/sink";
-import { SCENE_MS, SCENES, type SceneRun, takeTurn } from "./screen/turn";
-import { type Scene, type Stage, startStage, startViewer, type Viewer } from "./screen/watch";
+} from "./screens/rivals";
+import { openSink } from "./screens/sink";
+import { SCENE_MS, SCENES, type SceneRun, takeTurn } from "./screens/turn";
+import { type Scene, type Stage, startStage, startViewer, type Viewer } from "./screens/watch";
 import { type Figure, healthDuring, median, p99, startDisplay, temporaryFolder } from "./support";
 
 const PROGRAMS = ["Xvfb", "xterm", "chromium", "x11vnc", "websockify"];

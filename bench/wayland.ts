@@ -4,8 +4,8 @@
  */
 import { join } from "node:path";
 import { type Session, startSway } from "../tests/host/desktop/wayland/support";
-import { startSvcScreen } from "./screen/rivals";
-import { openSink } from "./screen/sink";
+import { startSvcScreen } from "./screens/rivals";
+import { openSink } from "./screens/sink";
 import { type Figure, temporaryFolder } from "./support";
 
 /** How long pictures are counted, and before that let run, in milliseconds. */

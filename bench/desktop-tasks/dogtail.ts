@@ -7,7 +7,7 @@ import { type Exit, runIn } from "./run-in";
 import type { Action, Task } from "./task";
 import type { World } from "./world";
 
-const PROGRAM = join(import.meta.dir, "programs", "by-dogtail.py");
+const PROGRAM = join(import.meta.dir, "sources", "by-dogtail.py");
 /** Those that it does: of GTK, without steps that only svc has. */
 const IDS = [
   ...["F01", "F02", "F04", "F05", "F06", "M01", "M02", "M03", "M12", "L01", "L04", "L07"],

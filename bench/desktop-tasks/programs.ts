@@ -56,7 +56,7 @@ export const orders = ({ home, change }: World, ...files: readonly string[]) => 
   "java",
   ...["-Djavax.accessibility.assistive_technologies=org.GNOME.Accessibility.AtkWrapper"],
   ...["-cp", "/usr/share/java/java-atk-wrapper.jar", ...flagsOf("java", change, home)],
-  join(import.meta.dir, "programs", "Orders.java"),
+  join(import.meta.dir, "sources", "Orders.java"),
   ...files,
 ];
 

@@ -6,7 +6,7 @@ import { expect } from "bun:test";
 import fc from "fast-check";
 import { installHost } from "../soak/host";
 import { TOKEN, testWith } from "../support";
-import { mutatedBytes, RUNS, seedsIn } from "./corpus";
+import { mutatedBytes, RUNS, seedsIn } from "./inputs";
 
 testWith(
   "unshare",

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { list as listLinux } from "../../src/host/usb/lister-linux";
 import { systemCode } from "../../src/lib/errors";
 import { temporaryFolder } from "../support";
-import { RUNS } from "./corpus";
+import { RUNS } from "./inputs";
 
 const device = fc.oneof(
   fc.constantFrom("1-1", "1-1.2", "2-4:1.0", "usb1", "1-", "-1", "1-1.", "99999-1", "1-1\n", "..."),

@@ -11,7 +11,7 @@ import fc from "fast-check";
 import { BUNDLED_NAMES } from "../../src/host/config/bundle";
 import { installHost } from "../soak/host";
 import { TOKEN, until } from "../support";
-import { mutatedBytes, mutatedJson, RUNS, seedsIn } from "./corpus";
+import { mutatedBytes, mutatedJson, RUNS, seedsIn } from "./inputs";
 
 const host = installHost();
 const victim = join(host.path, "victim");

@@ -33,7 +33,7 @@ const expand = async (at: Session, line: string, open: boolean) =>
 const startJava = (at: Session, file: string) =>
   at.start(
     ...["java", "-Djavax.accessibility.assistive_technologies=org.GNOME.Accessibility.AtkWrapper", "-cp"],
-    ...[BRIDGE, join(ROOT, "bench/desktop-tasks/programs/Orders.java"), file],
+    ...[BRIDGE, join(ROOT, "bench/desktop-tasks/sources/Orders.java"), file],
   );
 
 /** Qt registers only where somebody has asked before. */

@@ -145,7 +145,7 @@ describe("at twice the size,", () => {
       ...["-Djavax.accessibility.assistive_technologies=org.GNOME.Accessibility.AtkWrapper", "-cp"],
       ...[
         "/usr/share/java/java-atk-wrapper.jar",
-        join(ROOT, "bench/desktop-tasks/programs/Orders.java"),
+        join(ROOT, "bench/desktop-tasks/sources/Orders.java"),
         saved,
       ],
     );
