@@ -1,5 +1,5 @@
 /**
- * What of this host the state of a desk's file is about: its scripts, jobs, settings and secrets, as the features have them.
+ * What of this host the state of a desk's file is about: its scripts, jobs, settings, secrets and black box, as the features have them.
  */
 import { isDeepStrictEqual } from "node:util";
 import * as v from "valibot";
@@ -8,7 +8,7 @@ import { allows, type Grant, isSession } from "../core/rights";
 import { digestOf, type NewScript, SCRIPT_FIELDS } from "../host/runs/stored-scripts";
 import type { Job } from "../host/scheduler/job";
 import { jobOf, NEW_JOB } from "../host/scheduler/operations";
-import type { JobPart, ScriptPart, StateParts } from "../host/state/parts";
+import type { BlackBoxPart, JobPart, ScriptPart, StateParts } from "../host/state/parts";
 import { badInput, busy, Failure } from "../lib/errors";
 import { nextSlice } from "../lib/turn";
 import { version } from "../version";
@@ -17,21 +17,32 @@ import type { Service } from "./interface";
 
 /** As they are now. */
 export async function stateParts(service: Service): Promise<StateParts> {
-  const [scripts, jobs, settings, secrets, tokens, shown] = await Promise.all([
+  const [scripts, jobs, settings, secrets, tokens, blackBox] = await Promise.all([
     scriptPart(service),
     jobPart(service),
     service.settings(),
     service.secrets(),
     service.tokens(),
-    service.blackBoxShown(),
+    blackBoxPart(service),
   ]);
-  // What is left of before goes by itself: nothing is kept any more.
-  const blackBox = shown === null || shown === "left" ? "off" : shown;
   return {
     ...{ scripts, jobs, settings, blackBox, version },
     secrets: () => secrets.list().map(({ name }) => name),
     // A person has no token, and comes back.
     isGone: (token) => !isSession(token) && !tokens.list().some(({ name }) => name === token),
+  };
+}
+
+async function blackBoxPart(service: Service): Promise<BlackBoxPart> {
+  const shown = await service.blackBoxShown();
+  return {
+    // What is left of before goes by itself: nothing is kept any more.
+    state: shown === null || shown === "left" ? "off" : shown,
+    async set(isOn, token) {
+      const box = await service.blackBox();
+      if (isOn) box.resume();
+      else await box.pause(token);
+    },
   };
 }
 

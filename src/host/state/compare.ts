@@ -148,10 +148,17 @@ const unknownSecret = (name: string): Difference => ({
   ...{ found: null, wanted: "a value" },
 });
 
-function boxDifference({ parts, wanted: { black_box } }: Compares): Difference[] {
-  const { blackBox: found } = parts;
-  const isSame = black_box === undefined || (black_box ? found === "on" : found === "off");
-  return isSame ? [] : [byHand("black_box", "black_box", found, black_box ? "on" : "off")];
+/** A pause is made or ended; what the server was started without, nobody sets from afar. Two states may want the same. */
+function boxDifference({ parts, wanted: { name, black_box }, others }: Compares): Difference[] {
+  if (black_box === undefined) return [];
+  const { state: found } = parts.blackBox;
+  const wanted = black_box ? "on" : "off";
+  const about = { kind: "black_box", name: "black_box", drift: true, wanted } as const;
+  const other = others.find((one) => one.black_box === !black_box);
+  if (other) return [{ ...about, state: "taken", by: "hand", found: ownerText(other, name) }];
+  const isSame = black_box ? found === "on" : found !== "on";
+  if (isSame) return [];
+  return [{ ...about, state: "differs", by: found === "off" ? "hand" : "apply", found }];
 }
 
 /** What is here and not in the file: what an earlier one of the name manages is drift where the file prunes, and comes first. */

@@ -31,6 +31,8 @@ const ENTRY = v.object({
   /** When it was applied, ISO 8601; null while that is not over. */
   applied: v.nullable(v.string()),
   managed: MANAGED_NAMES,
+  /** Whether it wants the black box to keep what the screen shows. One that says nothing about it, and a file of before, does not have it. */
+  black_box: v.exactOptional(v.boolean()),
   /** Who applied it: the name of a token, null for the owner of the host. A file of before does not say. */
   by: v.exactOptional(v.nullable(v.string())),
 });
@@ -120,7 +122,9 @@ export function createKeptStates(folder: string): KeptStates {
       );
     const full = fullWithout();
     if (full === undefined) return undefined;
-    const idle = entries.filter(({ managed }) => Object.values(managed).flat().length === 0);
+    const idle = entries.filter(
+      ({ managed, black_box }) => Object.values(managed).flat().length === 0 && black_box === undefined,
+    );
     const going = idle.find((one) => fullWithout(one) === undefined);
     if (going) return going.name;
     throw busy(`${full}: \`svc states forget NAME\` on this host makes room`, "conflict");

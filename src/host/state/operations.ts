@@ -82,6 +82,8 @@ const LISTED = v.object({
   applied: v.nullable(v.string()),
   /** The token that applied it; null for the owner of the host, and where that is not known. */
   by: v.nullable(v.string()),
+  /** Whether it wants the black box to keep what the screen shows; null where it says nothing about it. */
+  black_box: v.nullable(v.boolean()),
   /** How many of each it manages. */
   scripts: v.number(),
   jobs: v.number(),
@@ -98,9 +100,11 @@ export const listStates = operation({
   input: NO_INPUT,
   output: v.object({ states: v.array(LISTED), count: v.number() }),
   async run(service: Uses) {
-    const states = (await (await service.hostState()).list()).map(({ managed, by = null, ...state }) => ({
+    const all = await (await service.hostState()).list();
+    const states = all.map(({ managed, by = null, black_box = null, ...state }) => ({
       ...state,
       by,
+      black_box,
       scripts: managed.scripts.length,
       jobs: managed.jobs.length,
       settings: managed.settings.length,

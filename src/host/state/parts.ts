@@ -60,6 +60,19 @@ export interface SettingPart {
   set(name: string, value: readonly string[]): Promise<void>;
 }
 
+/** The black box. */
+export interface BlackBoxPart {
+  /** `off`: the server was started without one, which nobody changes from afar. */
+  readonly state: "on" | "paused" | "off";
+  /**
+   * Pauses it, or ends a pause, as the operations of the black box do.
+   *
+   * @param token who does it; null for the owner of the host.
+   * @throws `conflict` where it is off; `unavailable`, with the black box paused, where that cannot be written down.
+   */
+  set(isOn: boolean, token: string | null): Promise<void>;
+}
+
 /** All of it. */
 export interface StateParts {
   readonly scripts: ScriptPart;
@@ -69,7 +82,6 @@ export interface StateParts {
   secrets(): readonly string[];
   /** Whether no token has that name any more. */
   isGone(token: string): boolean;
-  /** `off`: the server was started without a black box. */
-  readonly blackBox: "on" | "paused" | "off";
+  readonly blackBox: BlackBoxPart;
   readonly version: string;
 }

@@ -82,7 +82,7 @@ export function createHostState(
     const [taken] = differences.filter((one) => one.state === "taken");
     if (taken)
       throw conflict(
-        `the ${taken.kind} ${printable(taken.name, 100)} is managed by the state ${taken.found}: one file alone can have it`,
+        `the ${whatOf(taken)} is managed by the state ${taken.found}: one file alone can have it`,
       );
     const todo = differences.filter((one) => one.by === "apply" || (one.by === "prune" && wanted.prune));
     const scripts = await here.scripts.prepare(changeOf(wanted.scripts, "script", todo), caller);
@@ -90,13 +90,16 @@ export function createHostState(
     for (const words of rowsOf(todo))
       await caller.announce(`state.apply name=${name} sha256:${sent.sha256} ${words}`);
     const earlier = differences.filter((one) => one.by === "prune");
-    const entry = { ...sent, by };
+    const { black_box } = wanted;
+    const entry = { ...sent, by, ...(black_box !== undefined && { black_box }) };
     // What is about to be added is its own from now on, and what is about to be removed still is.
     await kept.put({ ...entry, applied: null, managed: managedBy(wanted, earlier) });
     // Jobs come after the scripts that they run, and go before them.
     await scripts.store();
     for (const one of todo.filter(({ kind }) => kind === "setting"))
       await here.settings.set(one.name, one.state === "besides" ? [] : (wanted.settings[one.name] ?? []));
+    const isBoxSet = todo.some(({ kind }) => kind === "black_box");
+    if (isBoxSet) await here.blackBox.set(black_box === true, grant.name);
     await changeJobs();
     await scripts.remove();
     await kept.put({ ...entry, applied: now(), managed: managedBy(wanted, wanted.prune ? [] : earlier) });
@@ -209,13 +212,18 @@ function rowsOf(todo: readonly Difference[]): string[] {
   );
 }
 
+/** What a difference is about, in words. */
+const whatOf = ({ kind, name }: Difference): string =>
+  kind === "black_box" ? "black box" : `${kind} ${printable(name, 100)}`;
+
 /** A difference in an audit row: names and digests. */
-const wordsOf = ({ kind, name, state, found, wanted }: Difference): string => {
+const wordsOf = (difference: Difference): string => {
+  const { kind, state, found, wanted } = difference;
   const sign = state === "missing" ? "+" : state === "besides" ? "-" : "~";
   const isScript = kind === "script" && state !== "besides";
   const digests = isScript ? ` ${[found, wanted].filter(Boolean).join(" -> ")}` : "";
   const fields = kind === "script" || state !== "differs" ? "" : ` (${found})`;
-  return `${sign} ${kind} ${printable(name, 100)}${digests}${fields}`;
+  return `${sign} ${whatOf(difference)}${digests}${fields}`;
 };
 
 /** What is to become of the things of a kind. */

@@ -52,7 +52,7 @@ export const STATE_COMPARISON = v.object({
 export type StateComparison = v.InferOutput<typeof STATE_COMPARISON>;
 
 const STATE_CHANGE = v.object({
-  kind: v.picklist(["script", "job", "setting"]),
+  kind: v.picklist(["script", "job", "setting", "black_box"]),
   name: v.string(),
   change: v.picklist(["added", "changed", "removed"]),
   found: v.nullable(v.string()),

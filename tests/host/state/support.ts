@@ -22,8 +22,8 @@ export function sentOf(state: object) {
   return { name: wanted.name, ...writeWanted(wanted) };
 }
 
-export function stateHost() {
-  const made = testService();
+export function stateHost(options: Parameters<typeof testService>[0] = {}) {
+  const made = testService(options);
   const { service } = made;
   const files = configFiles(made.configDir);
   const store = tokenStore(files, silentLog);
