@@ -22,7 +22,10 @@ export type HostCompared = v.InferOutput<typeof HOST_COMPARED>;
 export const isToApply = ({ drift, by, state }: Difference): boolean =>
   drift && (by === "apply" || by === "prune" || state === "taken");
 
-/** `answer` with as many differences as there is room for, in characters of JSON: those that applying is about go before other drift, and that before all else. */
+/**
+ * `answer` with as many differences as there is room for, in characters of JSON: its version goes first, as it decides whether the host gets the
+ * rest; then those that applying is about, other drift, and all else.
+ */
 export function withinRoom(answer: HostCompared, room: number): HostCompared {
   let left = room;
   const isTaken = (one: Difference) => {
@@ -31,7 +34,8 @@ export function withinRoom(answer: HostCompared, room: number): HostCompared {
     left -= size;
     return true;
   };
-  const weightOf = (one: Difference) => (isToApply(one) ? 2 : Number(one.drift));
+  const weightOf = (one: Difference) =>
+    one.kind === "version" ? 3 : isToApply(one) ? 2 : Number(one.drift);
   const taken = new Set(answer.differences.toSorted((a, b) => weightOf(b) - weightOf(a)).filter(isTaken));
   const differences = answer.differences.filter((one) => taken.has(one));
   return {

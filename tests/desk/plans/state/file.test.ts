@@ -39,7 +39,9 @@ const FILES = {
 
 test("scripts are read from beside the file, with what they say of their run", async () => {
   using folder = folderWith(FILES);
-  expect(await readStateFile(folder.at("lab.yaml"))).toEqual({
+  const { wanted, release } = await readStateFile(folder.at("lab.yaml"));
+  expect(release).toEqual([]);
+  expect(wanted).toEqual({
     name: "lab",
     prune: false,
     scripts: {
@@ -67,6 +69,19 @@ test("YAML, JSON and JSON5 say the same", async () => {
     ["a.yaml", "b.json", "c.json5"].map((name) => readStateFile(folder.at(name))),
   );
   expect(new Set(read.map((one) => JSON.stringify(one))).size).toBe(1);
+});
+
+test("the release of the version is beside the file, in one path or several, and is not sent to hosts", async () => {
+  using folder = folderWith({
+    "one.yaml": "name: lab\nversion: 0.3.0\nrelease: svc-0.3.0\n",
+    "two.yaml": "name: lab\nversion: 0.3.0\nrelease: [svc-linux-x64, /mnt/svc-linux-arm64]\n",
+  });
+  const one = await readStateFile(folder.at("one.yaml"));
+  expect(one.release).toEqual([folder.at("svc-0.3.0")]);
+  expect(one.wanted).toMatchObject({ name: "lab", version: "0.3.0" });
+  expect(one.wanted).not.toHaveProperty("release");
+  const two = await readStateFile(folder.at("two.yaml"));
+  expect(two.release).toEqual([folder.at("svc-linux-x64"), "/mnt/svc-linux-arm64"]);
 });
 
 describe("what is wrong is named with its place:", () => {
@@ -105,6 +120,16 @@ describe("what is wrong is named with its place:", () => {
       /bad\.yaml:3:6: scripts\.x\.file: expected the file to have a list of actions/,
     ],
     ["a plain list", "- 1\n", /bad\.yaml: expected what hosts should have/],
+    [
+      "a release without its version",
+      "name: lab\nrelease: svc-0.3.0\n",
+      /bad\.yaml:2:10: release: expected version beside it/,
+    ],
+    [
+      "a release that is no path",
+      "name: lab\nversion: 0.3.0\nrelease: [svc, 3]\n",
+      /bad\.yaml:3:10: release: expected the path of a release/,
+    ],
   ];
   for (const [what, text, message] of faulty)
     test(what, async () => {
@@ -155,6 +180,14 @@ test("a person reads what is missing, what differs, and what to do by hand", () 
       found: "0.2.0",
       wanted: "0.3.0",
     }),
+    difference({
+      ...{ kind: "version", name: "version", state: "differs", by: "hand" },
+      ...{ found: "0.4.0", wanted: "0.3.0" },
+    }),
+    difference({
+      ...{ kind: "black_box", name: "black_box", state: "differs", by: "apply" },
+      ...{ found: "paused", wanted: "on" },
+    }),
     difference({ kind: "job", name: "old", state: "besides", by: "prune" }),
   ].map((one) => differenceText(one, "kiosk-1"));
   expect(lines).toEqual([
@@ -162,6 +195,8 @@ test("a person reads what is missing, what differs, and what to do by hand", () 
     "~ job x: variables",
     "! secret crm: has no value: `svc secret set crm` there sets it",
     "! version: 0.2.0, expected 0.3.0: `svc admin upgrade FILES --on kiosk-1`",
+    "! version: 0.4.0, expected 0.3.0: a desk takes no host back to an earlier version",
+    "~ black box: paused -> on",
     "- job old: no longer in the file",
   ]);
 });

@@ -10,16 +10,16 @@ import { setSecret } from "../../../../src/host/secrets/operations";
 import { unavailable } from "../../../../src/lib/errors";
 import { silentLog } from "../../../../src/lib/log";
 import { configFiles } from "../../../../src/lib/paths";
-import type { Service } from "../../../../src/service/service";
+import type { Service, ServiceOptions } from "../../../../src/service/service";
 import { addToken, tokenStore } from "../../../../src/trust/named-tokens";
 import { rowsOf } from "../../../host/audit/support";
 import { post, testServer, until } from "../../../support";
 import { host } from "../../fleet/support";
 
-/** A desk with hosts `a`, `b` and so on, whose token allows `scope` there; without, all. */
-async function fleet(count: number, scope?: readonly Scope[]) {
+/** A desk with hosts `a`, `b` and so on, whose token allows `scope` there; without, all. @param options of the hosts. */
+async function fleet(count: number, scope?: readonly Scope[], options: Partial<ServiceOptions> = {}) {
   const here = await testServer();
-  const hosts = await Promise.all(Array.from({ length: count }, () => testServer()));
+  const hosts = await Promise.all(Array.from({ length: count }, () => testServer({ service: options })));
   const entries = await Promise.all(
     hosts.map(async ({ configDir, server }, n) => {
       const entry = host(String.fromCharCode(97 + n), server.url, "lab");
@@ -231,7 +231,7 @@ test("a secret is expected by its name: one that is missing is drift, and no val
   expect(drifts(await made.diff(state))).toEqual([[]]);
 });
 
-test("the black box and the version are checked, and applying sets neither", async () => {
+test("a black box that the server was started without, and the version, are for a person: applying sets neither", async () => {
   await using made = await fleet(1);
   const state = { name: "lab", black_box: true, version: "9.9.9" };
   const [found] = (await made.diff(state)).hosts;
@@ -243,6 +243,45 @@ test("the black box and the version are checked, and applying sets neither", asy
   expect(drifts(await made.diff(state))).toEqual([
     ["differs black_box black_box", "differs version version"],
   ]);
+});
+
+test("a plan pauses the black box of each host and ends that pause, for a token that may operate it", async () => {
+  const scope: readonly Scope[] = ["read", "operate"];
+  await using made = await fleet(2, scope, { black_box: 3_600 });
+  const on = { name: "lab", black_box: true };
+  const off = { name: "lab", black_box: false };
+  const paused = () =>
+    Promise.all(made.hosts.map(async ({ service }) => (await service.blackBox()).isPaused));
+  expect(drifts(await made.diff(on))).toEqual([[], []]);
+  const { id } = await made.plan(off);
+  expect(await (await made.here.call(`/plans/${id}`)).text()).toContain("black box off");
+  expect(drifts(await made.diff(off))).toEqual([
+    ["differs black_box black_box"],
+    ["differs black_box black_box"],
+  ]);
+  expect(await made.apply(off)).toMatchObject({ counts: { ok: 2 } });
+  expect([await paused(), drifts(await made.diff(off))]).toEqual([
+    [true, true],
+    [[], []],
+  ]);
+  await made.apply(on);
+  expect([await paused(), drifts(await made.diff(on))]).toEqual([
+    [false, false],
+    [[], []],
+  ]);
+});
+
+test("a host that is left out gets nothing, is to have the state all the same, and counts as drift", async () => {
+  await using made = await fleet(2);
+  const planned = await made.plan(lab(), { leave_out: ["b"] });
+  expect(planned.hosts).toEqual(["a"]);
+  await made.apply(lab(), { leave_out: ["b"] });
+  expect(await scriptsOf(made.hosts[1]?.service as Service)).toEqual([]);
+  await made.look();
+  expect((await made.list()).states).toMatchObject([{ on: "tag:lab", same: 1, drifted: [{ label: "b" }] }]);
+  await expect(made.plan(lab(), { leave_out: ["a", "b"] })).rejects.toThrow(
+    "leave_out: expected a host of `on` that is not left out",
+  );
 });
 
 describe("nothing is changed", () => {

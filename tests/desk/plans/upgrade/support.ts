@@ -1,6 +1,7 @@
 /** Hosts that a desk upgrades, with shell scripts as programs and a daemon that the test plays. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import * as v from "valibot";
 import { signFile } from "../../../../build/package/sign";
 import type { InputSchema, Operation, OutputSchema } from "../../../../src/core/operation";
 import { installUpgrade, receiveUpgrade, showUpgrade } from "../../../../src/host/jobs/upgrade-operations";
@@ -11,6 +12,8 @@ import { operations } from "../../../../src/operations";
 import type { Service } from "../../../../src/service/service";
 import type { ReleasedBinary } from "../../../../src/wire/release/released-binary";
 import { INSTALL } from "../../../../src/wire/release/upgrade-messages";
+import { type Difference, STATE_COMPARISON } from "../../../../src/wire/state/messages";
+import { readWanted } from "../../../../src/wire/state/wanted";
 import { madeUpJob } from "../../../host/jobs/support";
 import { makeKey } from "../../../host/release/support";
 import { temporaryFolder, testServer } from "../../../support";
@@ -40,6 +43,26 @@ export async function release(version: string, target = TARGET, size = 1_500_000
     job: (more: Parameters<typeof madeUpJob>[1] = {}, parts: Parameters<typeof madeUpJob>[0] = {}) =>
       madeUpJob({ actions: [[INSTALL, { files: [file] }]], ...parts }, more),
     [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}
+
+/** How a host differs that has this version, where a state wants that one. */
+const otherVersion = (found: string, wanted: string): Difference => ({
+  ...{ kind: "version", name: "version", state: "differs", by: "hand", drift: true, found, wanted },
+});
+
+/** What compares a host with a state, which has the version that `runs` says in place of that of this build. */
+function comparing(compare: Operation, runs: () => string): Operation {
+  return {
+    ...compare,
+    async run(service, input, caller) {
+      const answer = v.parse(STATE_COMPARISON, await compare.run(service, input, caller));
+      const { wanted } = readWanted(String(Object(input).state));
+      const others = answer.differences.filter(({ kind }) => kind !== "version");
+      const isSame = wanted.version === undefined || wanted.version === runs();
+      const differences = isSame ? others : [...others, otherVersion(runs(), `${wanted.version}`)];
+      return { ...answer, differences, drift: differences.some(({ drift }) => drift) };
+    },
   };
 }
 
@@ -96,7 +119,9 @@ export async function upgradableHost({ key, ready = ["0.2.0"], daemon = {}, isAl
   });
   const names: string[] = [showUpgrade, receiveUpgrade, installUpgrade].map(({ name }) => name);
   const table: Operation[] = [
-    ...operations.filter(({ name }) => !names.includes(name)),
+    ...operations
+      .filter(({ name }) => !names.includes(name))
+      .map((one) => (one.name === "state.compare" ? comparing(one, () => runs) : one)),
     ...[here(showUpgrade), here(receiveUpgrade), here(installUpgrade)],
   ];
   const host = await testServer({ service: { operations: table } });

@@ -1,5 +1,5 @@
 /**
- * The file that says what hosts should have: JSON, JSON5 or YAML, with scripts beside it or in it.
+ * The file that says what hosts should have: JSON, JSON5 or YAML, with scripts beside it or in it, and where the release of its version is.
  *
  * The promise: what is wrong in it is named with its place, before any host is asked.
  */
@@ -16,13 +16,23 @@ type CheckList = (actions: unknown) => Promise<unknown>;
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** What a file says. */
+export interface FleetFile {
+  readonly wanted: WantedState;
+  /** Where the release of its version is, as `svc admin upgrade` takes it: absolute paths; empty where the file does not say. */
+  readonly release: readonly string[];
+}
+
+/** The most paths of a release: one for each target. */
+const MAX_PATHS = 16;
+
 /**
- * The state in the file at `path`; in standard input for `-`, with scripts beside the working folder.
+ * What the file at `path` says; in standard input for `-`, with scripts beside the working folder.
  *
  * @param check default: lists are not checked.
  * @throws `bad_input` as `FILE:LINE:COLUMN: PLACE: what was expected`.
  */
-export async function readStateFile(path: string, check?: CheckList): Promise<WantedState> {
+export async function readStateFile(path: string, check?: CheckList): Promise<FleetFile> {
   const file =
     path === "-"
       ? await parseScript(await Bun.stdin.bytes(), "stdin", "file: expected UTF-8 on stdin", "any")
@@ -33,12 +43,34 @@ export async function readStateFile(path: string, check?: CheckList): Promise<Wa
       `${file.name}: expected what hosts should have, an object with name, scripts, jobs and so on, but found ${root === "" ? "something else" : "a script"}`,
     );
   const folder = path === "-" ? process.cwd() : dirname(path);
-  const state = isObject(value.scripts)
-    ? { ...value, scripts: await scriptsIn(file, value.scripts, folder, check) }
-    : value;
+  const { release: named, ...said } = value;
+  const release = await releaseIn(file, named, folder);
+  const state = isObject(said.scripts)
+    ? { ...said, scripts: await scriptsIn(file, said.scripts, folder, check) }
+    : said;
   const checked = checkWanted(state);
   if ("offences" in checked) return refuse(file, checked.offences);
-  return checked.wanted;
+  const { wanted } = checked;
+  if (release.length > 0 && wanted.version === undefined)
+    return refuse(file, [releaseOffence("expected version beside it: that of the release")]);
+  return { wanted, release };
+}
+
+const releaseOffence = (message: string): Offence => ({ field: "release", path: ["release"], message });
+
+/** The paths of the release, absolute; none where the file names none. */
+async function releaseIn(file: Script, named: unknown, folder: string): Promise<readonly string[]> {
+  if (named === undefined) return [];
+  const paths = [named].flat();
+  const texts = paths.filter((path) => typeof path === "string");
+  const isEach = texts.length === paths.length && texts.every((path) => path !== "");
+  if (!isEach || texts.length === 0 || texts.length > MAX_PATHS)
+    return refuse(file, [
+      releaseOffence(
+        `expected the path of a release or its binary beside this file, or a list of up to ${MAX_PATHS}`,
+      ),
+    ]);
+  return texts.map((path) => resolve(folder, path));
 }
 
 /** @throws `bad_input` that names each place. */

@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import type { Caller } from "../../../../core/caller";
-import { between, field, flag, inForm, seconds, secret } from "../../../../core/fields";
+import { between, field, flag, inForm, LABEL, seconds, secret } from "../../../../core/fields";
 import { operation } from "../../../../core/operation";
 import {
   allows,
@@ -178,6 +178,10 @@ export const planFleet = operation({
       v.optional(seconds(between(1, MAX_TIMEOUT_S)), 300),
       "Time limit to apply it on a host, in seconds",
     ),
+    leave_out: field(
+      v.optional(v.pipe(v.array(LABEL), v.maxLength(100_000)), []),
+      "Labels of hosts that get nothing now: they are to have the state all the same, and differ from it until then",
+    ),
   }),
   output: v.object({
     id: v.string(),
@@ -191,13 +195,17 @@ export const planFleet = operation({
     /** The hosts that will refuse it as they are now, and why. */
     refusing: v.array(v.object({ label: v.string(), why: v.string() })),
   }),
-  async run(service: PlanUses, { state: given, prune, timeout_s, ...limits }, caller) {
+  async run(service: PlanUses, { state: given, prune, timeout_s, leave_out, ...limits }, caller) {
     const { grant } = caller;
     requireOwnToken(grant, "a plan");
     const wanted = await stateOf(service, { state: given, prune });
     const { name } = wanted;
     const { state, sha256 } = writeWanted(wanted);
-    const hosts = await (await service.addressBook()).select(limits.on);
+    const left = new Set(leave_out);
+    const hosts = (await (await service.addressBook()).select(limits.on)).filter(
+      ({ label }) => !left.has(label),
+    );
+    if (hosts.length === 0) throw badInput("leave_out: expected a host of `on` that is not left out");
     const refusing = await service.refusals(hosts, await needsOf(service, wanted), caller);
     const { content, digest: contentDigest } = writeContent({
       actions: [[APPLY_STATE, { name, sha256, items: itemsOf(wanted), state }]],
@@ -235,7 +243,7 @@ const itemsOf = ({ scripts, jobs, settings, secrets, black_box, version, prune }
   ...Object.keys(jobs).map((id) => `job ${id}`),
   ...Object.keys(settings).map((name) => `setting ${name}`),
   ...secrets.map((name) => `secret ${name}: expected`),
-  ...(black_box === undefined ? [] : [`black box: expected ${black_box ? "on" : "off"}`]),
+  ...(black_box === undefined ? [] : [`black box ${black_box ? "on" : "off"}`]),
   ...(version === undefined ? [] : [`version ${version}: expected`]),
   ...(prune ? ["what an earlier state has put there besides is removed"] : []),
 ];

@@ -7,6 +7,7 @@ import { timeText } from "../../../../lib/time-text";
 import type { Difference } from "../../../../wire/state/messages";
 import type { diffFleet } from "./fleet";
 import type { listFleet } from "./states";
+import { isLater } from "./upgrade-first";
 
 type Diff = v.InferOutput<typeof diffFleet.output>;
 type StateSummary = v.InferOutput<typeof listFleet.output>["states"][number];
@@ -67,10 +68,14 @@ function noteOf({ kind, name, state, by, ...values }: Difference, label: string)
       ? `the token of this desk may not know: \`svc desk set --allow desk,secret:${shown}\` there lets it`
       : `has no value: \`svc secret set ${shown}\` there sets it`;
   }
+  // What applying makes right, of the two that a person may have to.
+  if (by === "apply" && (kind === "black_box" || kind === "version")) return `${found} -> ${wanted}`;
   if (kind === "black_box") {
     const isPaused = values.found === "paused" && values.wanted === "on";
     return `${found}, expected ${wanted}: ${isPaused ? "`svc black-box resume` there" : SERVE_FLAG}`;
   }
+  if (kind === "version" && isLater(values.found, values.wanted))
+    return `${found}, expected ${wanted}: a desk takes no host back to an earlier version`;
   if (kind === "version")
     return `${found}, expected ${wanted}: \`svc admin upgrade FILES --on ${printable(label, 130)}\``;
   return state === "missing" ? "was never applied" : "another one was applied last";

@@ -1,0 +1,29 @@
+/** A desk for tests of `svc fleet` as a person calls it. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { silentLog } from "../../src/lib/log";
+import { createService } from "../../src/service/service";
+import type { host } from "../desk/fleet/support";
+import { SOURCE, temporaryFolder } from "../support";
+
+/** A desk in a folder of its own, with these hosts, and `svc` there. */
+export async function deskWith(hosts: ReadonlyArray<ReturnType<typeof host>>) {
+  const folder = temporaryFolder();
+  const configDir = join(folder.path, "config");
+  const service = createService({ configDir, log: silentLog });
+  await (await service.addressBook()).addAll([...hosts], false);
+  await service.stop();
+  return {
+    configDir,
+    write: (name: string, text: string) => writeFileSync(join(folder.path, name), text),
+    async svc(...args: string[]) {
+      const child = Bun.spawn([...SOURCE, ...args, "--config-dir", configDir], {
+        cwd: folder.path,
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+      return { stdout, stderr, code: await child.exited };
+    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}
