@@ -6,6 +6,7 @@ import { diffFleet } from "../src/desk/plans/state/operations/fleet";
 import { forgetFleet, listFleet } from "../src/desk/plans/state/operations/states";
 import { diffCode, diffText, stateRow } from "../src/desk/plans/state/operations/text";
 import { withRelease } from "../src/desk/plans/state/operations/upgrade-first";
+import { printable } from "../src/lib/sanitize";
 import { applyVerb } from "./fleet-apply";
 import { FILE, fileAt } from "./fleet-file";
 
@@ -40,6 +41,7 @@ export default {
       rows: ({ states }) => states.map(stateRow),
       none: "no states: `svc fleet apply FILE --on HOSTS` applies one",
       examples: [["$0 fleet list", "As hosts were asked last: a server asks each hour"]],
+      warnings: ({ elsewhere }) => (elsewhere === null ? [] : [printable(elsewhere, 500)]),
     }),
     forget: view(forgetFleet, {
       positionals: ["name"],

@@ -1,6 +1,6 @@
 /**
  * What makes a folder a desk, as one bundle: its keys and its address book, what it knows of the logs of its hosts, its tokens, scripts, jobs,
- * plans and webhooks, and what it is on a NATS server. With them another machine is the same desk.
+ * plans, webhooks and the states of its hosts, and what it is on a NATS server. With them another machine is the same desk.
  */
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
@@ -37,6 +37,7 @@ const FILES = {
   "scripts.json": v.optional(v.string()),
   "jobs.json": v.optional(v.string()),
   "webhooks.json": v.optional(v.string()),
+  "fleet_states.json": v.optional(v.string()),
   "passkeys.json": v.optional(v.string()),
   "secrets.json": v.optional(v.string()),
   secrets_key: v.optional(v.string()),

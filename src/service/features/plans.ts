@@ -13,8 +13,9 @@ import type { Releases } from "../../desk/release/store";
 import type { TogetherUses } from "../../desk/together/operations";
 import type { PlanJobs } from "../../host/jobs/accept";
 import type { FromDesk } from "../../host/release/from-desk";
-import { messageOf } from "../../lib/errors";
+import { Failure, messageOf } from "../../lib/errors";
 import { once } from "../../lib/once";
+import { orFailure } from "../../lib/or-else";
 import { isThere } from "../../lib/trust-files";
 import type { SigningKey } from "../../trust/identity";
 import type { HostsOnRecord } from "../../wire/receipt/plan-record";
@@ -45,6 +46,8 @@ export interface PlanFeatures {
   existingStates(): Promise<ExistingStates | null>;
   /** What the last look for drift has found, by the name of the state; empty where nobody has looked. */
   driftFound(): ReadonlyMap<string, DriftFound>;
+  /** Which machine is the desk where this one is not, in words; null where it is. */
+  deskElsewhere(): Promise<string | null>;
 }
 
 export function planFeatures(
@@ -177,7 +180,7 @@ async function recordEnd(
 /** What hosts should have, as files say. */
 function stateFeatures(
   shared: ServiceParts,
-): Pick<PlanFeatures, "fleetStates" | "existingStates" | "driftFound"> {
+): Pick<PlanFeatures, "fleetStates" | "existingStates" | "driftFound" | "deskElsewhere"> {
   const { files, log, made, feature, stoppable } = shared;
   const fates = async () => fatesIn(await shared.service.existingPlans());
   const fleetStates = feature(async () => {
@@ -196,6 +199,12 @@ function stateFeatures(
     existingStates: async () =>
       isThere(files.fleetStates) ? { states: await fleetStates(), looks: await looks() } : null,
     driftFound: () => made.drift?.found() ?? new Map(),
+    async deskElsewhere() {
+      const { requireInOffice } = await import("../../desk/join/standby/in-office");
+      const { taken } = shared.service.yieldUses().unwritten;
+      const fault = orFailure(() => requireInOffice(files, taken));
+      return fault instanceof Failure ? fault.message : null;
+    },
   };
 }
 

@@ -10,6 +10,7 @@ import { listHosts } from "../../../src/desk/fleet/operations/hosts";
 import { addJoinString, exportDesk, importDesk, listJoinStrings } from "../../../src/desk/join/operations";
 import { listPlans } from "../../../src/desk/plans/operations/look";
 import type { PlanState } from "../../../src/desk/plans/plan";
+import { listFleet } from "../../../src/desk/plans/state/operations/states";
 import { listWitnessed } from "../../../src/desk/witness/operations";
 import { newLogStatus } from "../../../src/desk/witness/states";
 import { addJob, listJobs } from "../../../src/host/scheduler/operations";
@@ -21,6 +22,7 @@ import { STATES, type State } from "../../../src/wire/witness/log-state";
 import { openStore } from "../../../src/wire/witness/store";
 import { testService } from "../../support";
 import { newPlan, plannedHosts } from "../plans/support";
+import { APPLIED_STATE } from "./standby-support";
 
 interface Machine {
   readonly service: Service;
@@ -35,7 +37,10 @@ const take = ({ service }: Machine, bundle: unknown, ways: object = {}) =>
   callOperation(service, importDesk, { bundle, ...ways }, localCaller(service, "cli"));
 
 /** What an operator sees of a desk. */
-const LISTS = [listHosts, listWitnessed, listTokens, listJobs, listWebhooks, listPlans, listJoinStrings];
+const LISTS = [
+  ...[listHosts, listWitnessed, listTokens, listJobs, listWebhooks, listPlans, listJoinStrings],
+  listFleet,
+];
 const seen = async (machine: Machine) => {
   const lists: Record<string, unknown> = {};
   for (const operation of LISTS)
@@ -103,6 +108,7 @@ test("whatever a desk has, the machine that takes its place lists the same", asy
           await call(desk, addWebhook as unknown as Operation, {
             ...{ name: `w${nth}`, url: `https://chat.example/${nth}` },
           });
+        writeFileSync(configFiles(desk.configDir).fleetStates, APPLIED_STATE, { mode: 0o600 });
         await using next = testService();
         const { notes } = await take(next, await bundleOf(desk));
         expect(await seen(next)).toEqual(await seen(desk));

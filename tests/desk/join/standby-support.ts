@@ -11,6 +11,18 @@ export interface Machine {
   readonly configDir: string;
 }
 
+/** `fleet_states.json` of a desk that has applied a state to all of its hosts. */
+export const APPLIED_STATE = JSON.stringify({
+  states: [
+    {
+      ...{ name: "lab", planned: [] },
+      applied: [
+        { sha256: "a".repeat(64), on: "all", plan: "one", at: "2026-11-29T00:00:00.000Z", by: null },
+      ],
+    },
+  ],
+});
+
 /** What the operation answers to the owner of that machine. */
 export const call = async <O>({ service }: Machine, operation: O, input: object = {}) =>
   callOperation(service, operation as Operation, input, localCaller(service, "cli")) as Promise<

@@ -21,6 +21,7 @@ import { createOrigins } from "../../../src/desk/join/standby/origins";
 import { pull as pullNow } from "../../../src/desk/join/standby/pull";
 import { openSnapshot, openStandbyKey, sealSnapshot } from "../../../src/desk/join/standby/snapshot";
 import { takeOver } from "../../../src/desk/join/standby/take-over";
+import { listFleet } from "../../../src/desk/plans/state/operations/states";
 import { rejected } from "../../../src/lib/errors";
 import { createFolderFiles } from "../../../src/lib/folder-files";
 import { type Log, silentLog } from "../../../src/lib/log";
@@ -31,7 +32,7 @@ import { parseStandbyString } from "../../../src/wire/join/join-string";
 import type { Office } from "../../../src/wire/join/office";
 import { testService, until } from "../../support";
 import { newPlan, plannedHosts } from "../plans/support";
-import { call, followed, type Machine } from "./standby-support";
+import { APPLIED_STATE, call, followed, type Machine } from "./standby-support";
 import { joinString, tlsServer } from "./support";
 
 const HOST = { label: "lab-0", base_url: "https://10.0.0.9:9939", token: "t".repeat(32), tags: ["lab"] };
@@ -389,6 +390,25 @@ test("a standby begins no plan and takes no host in, until it has taken over", a
   await call(next, takeOverDesk);
   expect(isInOffice(files)).toBe(true);
   expect(await call(next, addJoinString, { advertise: "127.0.0.1:1" })).toMatchObject({ uses: 1 });
+});
+
+test("a standby says which desk has the states of hosts, and has them once it has taken over", async () => {
+  await using next = testService();
+  {
+    await using desk = await deskWithPlan();
+    writeFileSync(desk.files.fleetStates, APPLIED_STATE, { mode: 0o600 });
+    await followed(desk, next);
+    expect(await call(desk, listFleet)).toMatchObject({ states: [{ name: "lab" }], elsewhere: null });
+  }
+  expect(await call(next, listFleet)).toMatchObject({
+    states: [],
+    elsewhere: expect.stringContaining("this machine is the standby of the desk at 127.0.0.1:"),
+  });
+  await call(next, takeOverDesk);
+  expect(await call(next, listFleet)).toMatchObject({
+    states: [{ name: "lab", on: "all" }],
+    elsewhere: null,
+  });
 });
 
 test("a standby that follows another desk has the snapshot of that one alone", async () => {

@@ -20,6 +20,8 @@ interface ListUses {
   addressBook(): Promise<Pick<AddressBook, "hosts" | "matching">>;
   /** Null where no state was ever applied. */
   existingStates(): Promise<ExistingStates | null>;
+  /** Which machine is the desk where this one is not, in words; null where it is. */
+  deskElsewhere(): Promise<string | null>;
 }
 
 const LISTED = v.object({
@@ -65,7 +67,11 @@ export const listFleet = operation({
   leftOut: { script: "a script has no use for the list" },
   http: { method: "GET", path: "/fleet/states" },
   input: NO_INPUT,
-  output: v.object({ states: v.array(LISTED) }),
+  output: v.object({
+    states: v.array(LISTED),
+    /** Where this machine is a standby, or was taken over: which one has the states of hosts, in words; else null. */
+    elsewhere: v.nullable(v.string()),
+  }),
   async run(service: ListUses) {
     const made = await service.existingStates();
     const found = made?.looks.found();
@@ -86,7 +92,7 @@ export const listFleet = operation({
         earlier: applied.filter((one) => one !== last && counting.has(one)).toReversed(),
       });
     }
-    return { states };
+    return { states, elsewhere: await service.deskElsewhere() };
   },
 });
 
