@@ -35,13 +35,15 @@ export async function stateParts(service: Service): Promise<StateParts> {
 
 async function blackBoxPart(service: Service): Promise<BlackBoxPart> {
   const shown = await service.blackBoxShown();
+  const isOfState = async () => (await service.blackBox()).paused?.state !== undefined;
   return {
     // What is left of before goes by itself: nothing is kept any more.
     state: shown === null || shown === "left" ? "off" : shown,
-    async set(isOn, token) {
+    isPausedByState: shown === "paused" && (await isOfState()),
+    async set(isOn, token, state) {
       const box = await service.blackBox();
-      if (isOn) box.resume();
-      else await box.pause(token);
+      if (!isOn) await box.pause(token, state);
+      else if (await isOfState()) box.resume();
     },
   };
 }

@@ -148,17 +148,20 @@ const unknownSecret = (name: string): Difference => ({
   ...{ found: null, wanted: "a value" },
 });
 
-/** A pause is made or ended; what the server was started without, nobody sets from afar. Two states may want the same. */
+/**
+ * A pause is made, and that of a state is ended; one of a person is theirs, and what the server was started without, nobody sets from afar. Two
+ * states may want the same.
+ */
 function boxDifference({ parts, wanted: { name, black_box }, others }: Compares): Difference[] {
   if (black_box === undefined) return [];
-  const { state: found } = parts.blackBox;
+  const { state: found, isPausedByState } = parts.blackBox;
   const wanted = black_box ? "on" : "off";
   const about = { kind: "black_box", name: "black_box", drift: true, wanted } as const;
   const other = others.find((one) => one.black_box === !black_box);
   if (other) return [{ ...about, state: "taken", by: "hand", found: ownerText(other, name) }];
   const isSame = black_box ? found === "on" : found !== "on";
   if (isSame) return [];
-  return [{ ...about, state: "differs", by: found === "off" ? "hand" : "apply", found }];
+  return [{ ...about, state: "differs", by: black_box && !isPausedByState ? "hand" : "apply", found }];
 }
 
 /** What is here and not in the file: what an earlier one of the name manages is drift where the file prunes, and comes first. */

@@ -64,13 +64,17 @@ export interface SettingPart {
 export interface BlackBoxPart {
   /** `off`: the server was started without one, which nobody changes from afar. */
   readonly state: "on" | "paused" | "off";
+  /** Whether a state has paused it: a pause of a person is for a person to end. */
+  readonly isPausedByState: boolean;
   /**
-   * Pauses it, or ends a pause, as the operations of the black box do.
+   * Pauses it, or ends the pause of a state. Does nothing where it is paused already and that is written down, nor about a pause that a person
+   * has made meanwhile.
    *
    * @param token who does it; null for the owner of the host.
+   * @param state the name of the state that wants it so.
    * @throws `conflict` where it is off; `unavailable`, with the black box paused, where that cannot be written down.
    */
-  set(isOn: boolean, token: string | null): Promise<void>;
+  set(isOn: boolean, token: string | null, state: string): Promise<void>;
 }
 
 /** All of it. */

@@ -80,10 +80,7 @@ export function createHostState(
     await kept.requireRoom(name, by);
     const differences = await differencesOf({ parts: here, wanted, own, others, grant });
     const [taken] = differences.filter((one) => one.state === "taken");
-    if (taken)
-      throw conflict(
-        `the ${whatOf(taken)} is managed by the state ${taken.found}: one file alone can have it`,
-      );
+    if (taken) throw conflict(takenText(taken));
     const todo = differences.filter((one) => one.by === "apply" || (one.by === "prune" && wanted.prune));
     const scripts = await here.scripts.prepare(changeOf(wanted.scripts, "script", todo), caller);
     const changeJobs = await here.jobs.prepare(changeOf(wanted.jobs, "job", todo), grant);
@@ -98,8 +95,10 @@ export function createHostState(
     await scripts.store();
     for (const one of todo.filter(({ kind }) => kind === "setting"))
       await here.settings.set(one.name, one.state === "besides" ? [] : (wanted.settings[one.name] ?? []));
-    const isBoxSet = todo.some(({ kind }) => kind === "black_box");
-    if (isBoxSet) await here.blackBox.set(black_box === true, grant.name);
+    // Also where it is paused: that may not be written down yet.
+    const isBoxOff = black_box === false && here.blackBox.state !== "off";
+    if (isBoxOff || todo.some(({ kind }) => kind === "black_box"))
+      await here.blackBox.set(black_box === true, grant.name, name);
     await changeJobs();
     await scripts.remove();
     await kept.put({ ...entry, applied: now(), managed: managedBy(wanted, wanted.prune ? [] : earlier) });
@@ -215,6 +214,12 @@ function rowsOf(todo: readonly Difference[]): string[] {
 /** What a difference is about, in words. */
 const whatOf = ({ kind, name }: Difference): string =>
   kind === "black_box" ? "black box" : `${kind} ${printable(name, 100)}`;
+
+/** Why nothing is applied where another state stands in the way. About the black box, two may want the same. */
+const takenText = (taken: Difference): string =>
+  taken.kind === "black_box"
+    ? `the state ${taken.found} wants the black box ${taken.wanted === "on" ? "off" : "on"}: take black_box out of one of the two files, and apply that one first`
+    : `the ${whatOf(taken)} is managed by the state ${taken.found}: one file alone can have it`;
 
 /** A difference in an audit row: names and digests. */
 const wordsOf = (difference: Difference): string => {

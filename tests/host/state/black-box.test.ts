@@ -1,5 +1,7 @@
 /** The black box of a host in a state: when it is paused, when a pause ends, and what is left to a person. */
-import { expect, spyOn, test } from "bun:test";
+import { expect, test } from "bun:test";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { rowsOf } from "../audit/support";
 import { stateHost } from "./support";
 
@@ -20,8 +22,8 @@ test("is paused by a state that wants it off, and goes on by one that wants it o
   expect([changed, left]).toMatchObject([[{ kind: "black_box", change: "changed", found: "on" }], []]);
   expect([box.isPaused, await found(host, OFF)]).toEqual([true, []]);
   expect(await host.drift(OFF)).toMatchObject({ drift: false });
+  expect(box.paused).toEqual({ token: null, state: "lab" });
 
-  // Whoever has paused it.
   expect(await found(host, ON)).toEqual([["black_box", "differs", "apply", "paused", "on"]]);
   await host.apply(ON);
   expect([box.isPaused, await found(host, ON)]).toEqual([false, []]);
@@ -29,11 +31,11 @@ test("is paused by a state that wants it off, and goes on by one that wants it o
 
 test("is set once, and on record: a state that finds it so leaves it alone", async () => {
   await using host = stateHost(KEEPS);
-  const box = await host.service.blackBox();
-  using pause = spyOn(box, "pause");
   await host.apply(OFF);
   await host.apply(OFF);
-  expect(pause).toHaveBeenCalledTimes(1);
+  const bus = host.service.events();
+  const types = Array.from({ length: bus.newest }, (_, nth) => bus.at(nth + 1)?.type.name);
+  expect(types.filter((type) => type === "black_box.paused")).toHaveLength(1);
   const rows = rowsOf(host.files.auditLog).flatMap(({ detail }) =>
     detail?.includes("state.apply name=lab") ? [detail] : [],
   );
@@ -41,6 +43,41 @@ test("is set once, and on record: a state that finds it so leaves it alone", asy
     expect.stringMatching(/ ~ black box \(on\)$/),
     expect.stringMatching(/changes nothing$/),
   ]);
+});
+
+test("stays paused where a person has paused it, and is named: also where a state had done so before", async () => {
+  await using host = stateHost(KEEPS);
+  const box = await host.service.blackBox();
+  await box.pause("ann");
+  expect(await found(host, ON)).toEqual([["black_box", "differs", "hand", "paused", "on"]]);
+  expect(await host.apply(ON)).toMatchObject({ changed: [], left: [{ kind: "black_box", by: "hand" }] });
+  // A state that wants it off does not take it over.
+  await host.apply(OFF);
+  await host.apply(ON);
+  expect(box.paused).toEqual({ token: "ann" });
+
+  box.resume();
+  await host.apply(OFF);
+  await box.pause("ann");
+  await host.apply(ON);
+  expect(box.paused).toEqual({ token: "ann" });
+});
+
+test("is not done with as long as its pause cannot be written down: the next time, that is tried again", async () => {
+  await using host = stateHost(KEEPS);
+  const box = await host.service.blackBox();
+  // As with a full disk: nothing can take the place of the file, also for root.
+  const folder = host.files.blackBox;
+  rmSync(folder, { recursive: true, force: true });
+  writeFileSync(folder, "");
+  for (let nth = 0; nth < 2; nth++) {
+    await expect(host.apply(OFF)).rejects.toThrow("only until svc starts anew");
+    expect([box.isPaused, (await host.states())[0]?.applied]).toEqual([true, null]);
+  }
+  rmSync(folder);
+  await host.apply(OFF);
+  expect(existsSync(join(folder, "paused.json"))).toBe(true);
+  expect((await host.states())[0]?.applied).toEqual(expect.any(String));
 });
 
 test("is not begun where the server was started without it: that is for who starts it", async () => {
@@ -64,7 +101,7 @@ test("belongs to no two states that want it otherwise; two may want the same", a
   const opposite = { ...ON, name: "third" };
   expect(await found(host, opposite)).toEqual([["black_box", "taken", "hand", "lab", "on"]]);
   await expect(host.apply(opposite)).rejects.toThrow(
-    "the black box is managed by the state lab: one file alone can have it",
+    "the state lab wants the black box off: take black_box out of one of the two files, and apply that one first",
   );
   expect((await host.service.blackBox()).isPaused).toBe(true);
   await host.apply({ name: "lab" });

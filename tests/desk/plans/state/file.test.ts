@@ -188,6 +188,14 @@ test("a person reads what is missing, what differs, and what to do by hand", () 
       ...{ kind: "black_box", name: "black_box", state: "differs", by: "apply" },
       ...{ found: "paused", wanted: "on" },
     }),
+    difference({
+      ...{ kind: "black_box", name: "black_box", state: "differs", by: "hand" },
+      ...{ found: "paused", wanted: "on" },
+    }),
+    difference({
+      ...{ kind: "black_box", name: "black_box", state: "taken", by: "hand" },
+      ...{ found: "kiosks", wanted: "on" },
+    }),
     difference({ kind: "job", name: "old", state: "besides", by: "prune" }),
   ].map((one) => differenceText(one, "kiosk-1"));
   expect(lines).toEqual([
@@ -197,6 +205,8 @@ test("a person reads what is missing, what differs, and what to do by hand", () 
     "! version: 0.2.0, expected 0.3.0: `svc admin upgrade FILES --on kiosk-1`",
     "! version: 0.4.0, expected 0.3.0: a desk takes no host back to an earlier version",
     "~ black box: paused -> on",
+    "! black box: paused, expected on: a person paused it: `svc black-box resume` there",
+    "! black box: the state kiosks wants it off: take black_box out of one of the two files, and apply that one first",
     "- job old: no longer in the file",
   ]);
 });

@@ -19,6 +19,9 @@ const MAX_LINES = 100;
 /** What decides about the black box. */
 const SERVE_FLAG = "`svc serve` there is started with --black-box, or without it";
 
+/** What ends a pause that no file has made. */
+const PAUSED_BY_PERSON = "a person paused it: `svc black-box resume` there";
+
 /** How many characters of a digest are shown. */
 const SHORT = 12;
 
@@ -50,6 +53,8 @@ const said = (text: string | null) => printable(text ?? "nothing", 200);
 function noteOf({ kind, name, state, by, ...values }: Difference, label: string): string {
   const shown = printable(name, 64);
   const [found, wanted] = [said(values.found), said(values.wanted)];
+  if (state === "taken" && kind === "black_box")
+    return `the state ${found} wants it ${values.wanted === "on" ? "off" : "on"}: take black_box out of one of the two files, and apply that one first`;
   if (state === "taken") return `the state ${found} manages it`;
   if (state === "besides")
     return by === "prune"
@@ -72,7 +77,7 @@ function noteOf({ kind, name, state, by, ...values }: Difference, label: string)
   if (by === "apply" && (kind === "black_box" || kind === "version")) return `${found} -> ${wanted}`;
   if (kind === "black_box") {
     const isPaused = values.found === "paused" && values.wanted === "on";
-    return `${found}, expected ${wanted}: ${isPaused ? "`svc black-box resume` there" : SERVE_FLAG}`;
+    return `${found}, expected ${wanted}: ${isPaused ? PAUSED_BY_PERSON : SERVE_FLAG}`;
   }
   if (kind === "version" && isLater(values.found, values.wanted))
     return `${found}, expected ${wanted}: a desk takes no host back to an earlier version`;

@@ -2,18 +2,21 @@
  * The black box of this host: what its screen has shown for the last while, kept by the desktop's child process and read by one of its own.
  *
  * Promise: off unless the server was started with it, and then bounded in time and bytes; paused by a person, it stays so until a person
- * lets it go on, also when svc starts anew. A server that starts without it records nothing, and what was kept before goes when its time is
- * over.
+ * lets it go on, also when svc starts anew; paused by a state of a desk, until such a one or a person does. A server that starts without it
+ * records nothing, and what was kept before goes when its time is over.
  */
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import * as v from "valibot";
 import type { Publish } from "../../../../core/events";
 import { resolvesWithin, sleep } from "../../../../lib/deadline";
 import { conflict, messageOf, notFound, unavailable } from "../../../../lib/errors";
 import { ensurePrivateFolder, writeFileAtomic } from "../../../../lib/files";
+import { orElse } from "../../../../lib/or-else";
 import { printable } from "../../../../lib/sanitize";
 import type { Requester } from "../../../../lib/slots";
 import { timeText } from "../../../../lib/time-text";
+import { valueIn } from "../../../../lib/value-in";
 import type { KeptRun } from "../../../../wire/screen/black-box";
 import type { BlackBoxCalls, BoxSettings } from "./calls";
 import { boxKept, boxPaused, boxStarted } from "./events";
@@ -32,6 +35,17 @@ const KEPT_MS = 300_000;
 /** After this time without a failure it records, in milliseconds. */
 const STARTED_MS = 3_000;
 
+/** As `paused.json` has it. */
+const PAUSE = v.object({
+  /** The token that has paused it; null for the owner of the host. */
+  token: v.nullable(v.string()),
+  /** The state of a desk that wants it so. A person's pause, and a file of before, does not have it. */
+  state: v.exactOptional(v.string()),
+});
+
+/** Who has paused it. */
+type Pause = Readonly<v.InferOutput<typeof PAUSE>>;
+
 /** What the black box needs of the service. */
 interface BlackBoxParts extends RetentionParts {
   readonly keyFile: string;
@@ -49,8 +63,8 @@ type FailedRun = Pick<KeptRun, "run_id" | "source_type" | "source_id">;
 export class BlackBox {
   #keeping: Promise<void> | undefined;
   #isStopped = false;
-  /** Paused in this process, whether or not that could be written down. */
-  #isHeld = false;
+  /** As it was paused in this process, whether or not that could be written down. */
+  #held: Pause | undefined;
   #problem: string | null = null;
   #end = new AbortController();
   readonly #retention: Retention;
@@ -99,22 +113,28 @@ export class BlackBox {
   }
 
   /**
+   * A person takes over the pause of a state, and no state that of a person.
+   *
    * @param token who pauses it; null for the owner of the host.
+   * @param state the state of a desk that wants it so; absent for a person.
    * @throws `conflict` where this process keeps none; `unavailable`, with the black box paused, where that cannot be written down.
    */
-  async pause(token: string | null): Promise<void> {
+  async pause(token: string | null, state?: string): Promise<void> {
     const { folder, publish } = this.parts;
     this.#requireSettings();
-    if (existsSync(this.#pauseFile)) return;
-    this.#isHeld = true;
+    const before = this.paused;
+    const isTheirs = before !== undefined && (state !== undefined || before.state === undefined);
+    if (isTheirs && existsSync(this.#pauseFile)) return;
+    const pause: Pause = isTheirs ? before : { token, ...(state !== undefined && { state }) };
+    this.#held = pause;
     // First: no disk that is full has it record on.
     const halted = this.#halt();
     const unwritten = failureOf(() => {
       ensurePrivateFolder(folder);
-      writeFileAtomic(this.#pauseFile, JSON.stringify({ token }));
+      writeFileAtomic(this.#pauseFile, JSON.stringify(pause));
     });
     await halted;
-    publish(boxPaused, { token });
+    publish(boxPaused, { token: pause.token });
     if (unwritten !== undefined)
       throw unavailable(
         `the black box is paused, but only until svc starts anew, as paused.json cannot be written (${unwritten}): pause it again once it can`,
@@ -125,7 +145,7 @@ export class BlackBox {
   resume(): void {
     const settings = this.#requireSettings();
     rmSync(this.#pauseFile, { force: true });
-    this.#isHeld = false;
+    this.#held = undefined;
     this.#begin(settings);
   }
 
@@ -179,9 +199,15 @@ export class BlackBox {
     return join(this.parts.folder, "paused.json");
   }
 
-  /** Whether a person has paused it. */
   get isPaused(): boolean {
-    return this.#isHeld || existsSync(this.#pauseFile);
+    return this.#held !== undefined || existsSync(this.#pauseFile);
+  }
+
+  /** Who has paused it; undefined where it is not paused. What cannot be read of that is a pause of a person. */
+  get paused(): Pause | undefined {
+    if (this.#held || !this.isPaused) return this.#held;
+    const text = orElse(() => readFileSync(this.#pauseFile, "utf8"), undefined);
+    return valueIn(PAUSE, text) ?? { token: null };
   }
 
   #requireSettings(): BoxSettings {

@@ -15,7 +15,7 @@ export const boxStarted = eventType({
 
 export const boxPaused = eventType({
   name: "black_box.paused",
-  summary: "A person has paused the black box",
+  summary: "A person, or a file of what hosts should have, has paused the black box",
   scope: "read",
   data: v.object({
     /** The token that did it; null for the owner of the host. */

@@ -85,6 +85,25 @@ describe("the black box of a server", () => {
     expect(await next.box.status()).toMatchObject({ state: "on" });
   });
 
+  test("is a person's pause once a person has paused it, whatever a state wants, also for the next server", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "black-box", "paused.json");
+    {
+      await using made = boxOn(folder.path);
+      await made.box.pause("desk", "lab");
+      expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ token: "desk", state: "lab" });
+      await made.box.pause("ann");
+      await made.box.pause("desk", "lab");
+      expect(made.events).toEqual(["black_box.paused", "black_box.paused"]);
+    }
+    await using next = boxOn(folder.path);
+    expect(next.box.paused).toEqual({ token: "ann" });
+    writeFileSync(file, "{");
+    expect([next.box.isPaused, next.box.paused]).toEqual([true, { token: null }]);
+    next.box.resume();
+    expect(next.box.paused).toBeUndefined();
+  });
+
   test("is paused also where that cannot be written down, and says so", async () => {
     using folder = temporaryFolder();
     await using made = boxOn(folder.path);
