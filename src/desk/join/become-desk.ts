@@ -199,14 +199,17 @@ function keep(path: string, kept: string): void {
   }
 }
 
-/** The names of files here that give way. What is known of logs stays where the bundle says nothing of them. */
+/** What stays where the bundle says nothing of it: what is known of logs, and the states of hosts, which an earlier svc leaves out. */
+const STAYING: readonly Name[] = ["witness.db", "witness_key", "fleet_states.json"];
+
+/** The names of files here that give way. */
 function leaving(bundle: DeskBundle, names: readonly Name[], coming: readonly Name[], replace: boolean) {
   const isWhole = replace && bundle.svc_desk > 1;
   return names.filter(
     (name) =>
       coming.includes(name) ||
       FIRST_NAMES.some((one) => one === name) ||
-      (isWhole && name !== "witness.db" && name !== "witness_key"),
+      (isWhole && !STAYING.includes(name)),
   );
 }
 

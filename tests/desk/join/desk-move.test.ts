@@ -120,6 +120,20 @@ test("whatever a desk has, the machine that takes its place lists the same", asy
   );
 }, 60_000);
 
+test("the states of hosts stay where a bundle, as of an earlier svc, says nothing of them; a broken list is refused", async () => {
+  await using desk = await deskWith(["ok"]);
+  await using other = await deskWith([]);
+  const bundle = await bundleOf(desk);
+  const { fleetStates } = configFiles(other.configDir);
+  writeFileSync(fleetStates, APPLIED_STATE, { mode: 0o600 });
+  const files = { ...bundle.files, "fleet_states.json": '{"states": [{"name": "lab"}]}' };
+  await expect(take(other, { ...bundle, files }, { replace: true })).rejects.toThrow(
+    /bundle rejected: fleet_states\.json: states\[0\]: /,
+  );
+  await take(other, bundle, { replace: true });
+  expect(readFileSync(fleetStates, "utf8")).toBe(APPLIED_STATE);
+});
+
 test("a bundle that cannot be written whole takes nothing away from the desk that is there", async () => {
   await using desk = await deskWith(["ok"]);
   await using other = await deskWith([]);

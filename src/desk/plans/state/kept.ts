@@ -9,7 +9,13 @@ import * as v from "valibot";
 import { SHA256 } from "../../../core/fields";
 import { NAME_TEXT } from "../../../core/rights";
 import { busy, notFound } from "../../../lib/errors";
-import { createJsonStore, type EntryList, parseBy } from "../../../lib/json-store";
+import {
+  createJsonStore,
+  type EntryList,
+  type ListFormat,
+  loadFaults,
+  parseBy,
+} from "../../../lib/json-store";
 import type { Log } from "../../../lib/log";
 import { printable } from "../../../lib/sanitize";
 
@@ -43,6 +49,16 @@ const FLEET_STATE = v.object({
 });
 
 export type FleetState = v.InferOutput<typeof FLEET_STATE>;
+
+const FORMAT: ListFormat<FleetState> = {
+  what: "a list of states",
+  list: "states",
+  key: "name",
+  parse: parseBy(FLEET_STATE),
+};
+
+/** What would not be loaded of a file with this `content`, in words that quote nothing of it. */
+export const fleetStatesFaults = (content: unknown): string[] => loadFaults(FORMAT, content);
 
 /** What became of a plan: `gone` where it is no longer kept, or was ended before it was applied; else when it was applied, in milliseconds since the epoch. */
 export type PlanFate = "new" | "gone" | { readonly applied: number; readonly isOver: boolean };
@@ -83,10 +99,7 @@ export function createFleetStates(
   log: Log,
   fates: () => Promise<PlanFates>,
 ): FleetStates {
-  const store = createJsonStore<FleetState>(
-    { ...place, what: "a list of states", list: "states", key: "name", parse: parseBy(FLEET_STATE) },
-    log,
-  );
+  const store = createJsonStore({ ...FORMAT, ...place }, log);
   const current = async () => settledIn(store.entries(), await fates());
   return {
     list: () => store.entries(),
