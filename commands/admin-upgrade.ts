@@ -15,6 +15,7 @@ const COLUMNS = ["HOST", "VERSION", "TARGET", "WAVE"];
 /** `svc admin upgrade`. */
 export const upgradeVerb = view(upgradeHosts, {
   on: false,
+  hidden: ["alone", "expect_version"],
   positionals: ["files"],
   complete: ({ files, ...others }) => ({ ...others, files: files.map((file) => resolve(file)) }),
   async run({ globals, input, call }) {

@@ -22,6 +22,7 @@ export interface PlanMaking {
   /**
    * Stores a plan, in slices where it has many hosts; the oldest are forgotten where there are too many.
    *
+   * @param requireFree is called in the turn in which the plan is there, so that no other one comes between. What it throws is thrown, and no plan is made.
    * @throws `busy` where all of them run.
    */
   create(
@@ -30,6 +31,7 @@ export interface PlanMaking {
     spec: Spec,
     planned: readonly PlannedHost[],
     maker: string | null,
+    requireFree?: () => void,
   ): Promise<Plan>;
   /** Removes what is left of plans that a process did not complete, or that were forgotten. */
   removeUnfinished(): Promise<void>;
@@ -78,7 +80,7 @@ export function createMaking({
   return {
     forget,
     removeUnfinished,
-    async create(content, content_digest, given, planned, maker) {
+    async create(content, content_digest, given, planned, maker, requireFree = () => {}) {
       requireInOffice();
       const now = Date.now();
       const spec = given.kind === "plan" ? { ...given, contents: kindOfContents(content) } : given;
@@ -91,6 +93,7 @@ export function createMaking({
       const made = { id, digest, content, content_digest, spec, maker };
       const makeRoom = () => {
         requireInOffice();
+        requireFree();
         forget(inTheWay());
       };
       const unlock = isLarge ? tryLock(lockOf(id)) : undefined;

@@ -31,6 +31,13 @@ export interface LedgerQueries {
    * Broadcasts hold up no plan, but for what one has left at a host whose process has ended.
    */
   plansBefore(plan: Plan, labels: readonly string[]): Map<string, Origin & { readonly id: string }>;
+  /**
+   * A plan that is new, running or paused, and has one of these hosts, at which it is not ok; undefined where there is none.
+   *
+   * @param command one that the plan has.
+   * @param identities of the hosts.
+   */
+  sharing(command: string, identities: readonly string[]): SharingPlan | undefined;
   /** In their order. */
   targets(seq: number, states?: readonly TargetState[], limit?: number): Target[];
   /** What the hosts were called when the plan was made that have another label now, by their place. */
@@ -44,6 +51,9 @@ export interface LedgerQueries {
   /** What became of the plan at all of its hosts, in their order, one after the other; nothing is written meanwhile. */
   ends(seq: number): Iterable<EndedTarget>;
 }
+
+/** A plan that is not over, with the label of a host of it. */
+export type SharingPlan = Pick<Plan, "id" | "digest" | "state"> & { readonly label: string };
 
 /** The columns of an {@link OpenTarget}. */
 const OPEN_COLUMNS = "n, label, identity, wave, state, attempt, way, records, sent_at";
@@ -105,6 +115,7 @@ export function createLedgerQueries(db: Database): LedgerQueries {
         .all(seq, applied ?? 0, JSON.stringify(labels));
       return new Map(found.map(({ label, ...plan }) => [label, plan]));
     },
+    sharing: (command, identities) => sharingIn(db, command, identities),
     targets: (seq: number, states?: readonly TargetState[], limit = -1): Target[] =>
       db
         .query<Target, [number, number]>(
@@ -143,4 +154,18 @@ export function createLedgerQueries(db: Database): LedgerQueries {
         .query<EndedTarget, [number]>("SELECT identity, state, run_id FROM target WHERE plan = ?1 ORDER BY n")
         .iterate(seq),
   };
+}
+
+/** As {@link LedgerQueries.sharing}. */
+function sharingIn(db: Database, command: string, identities: readonly string[]): SharingPlan | undefined {
+  // CROSS JOIN: as in `plansBefore`.
+  const found = db
+    .query<SharingPlan, [string, string]>(
+      `SELECT id, digest, plan.state AS state, label FROM plan CROSS JOIN target ON target.plan = plan.seq
+       WHERE plan.state IN ('new', 'running', 'paused') AND target.state <> 'ok'
+         AND EXISTS (SELECT 1 FROM json_each(plan.spec, '$.commands') AS command WHERE command.value = ?1)
+         AND identity IN (SELECT value FROM json_each(?2)) ORDER BY plan.seq DESC, n LIMIT 1`,
+    )
+    .get(command, JSON.stringify(identities));
+  return found ?? undefined;
 }

@@ -6,7 +6,7 @@ import type { performOperation } from "../../../core/call";
 import { between, field, flag, seconds } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { requireOwnToken } from "../../../core/rights";
-import { conflict } from "../../../lib/errors";
+import { badInput, conflict } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { writeContent } from "../../../wire/job/content";
 import {
@@ -19,6 +19,7 @@ import {
 import { INSTALL } from "../../../wire/release/upgrade-messages";
 import type { AddressBook } from "../../fleet/address-book";
 import type { Host } from "../../fleet/host";
+import type { SharingPlan } from "../ledger/queries";
 import { A_SHARE, LIMITS, specOf } from "../operations/make";
 import { identityOf } from "../plan";
 import type { Plans } from "../plans";
@@ -78,6 +79,11 @@ const UPGRADE_LIMITS = {
   ),
 };
 
+/** For who makes such a plan again and again, until all hosts are upgraded: a new one would forgive the failures of the one before. */
+const ALONE = {
+  alone: flag("Make no plan beside one that is not over and upgrades one of these hosts"),
+};
+
 const PLANNED = v.strictObject({ label: v.string(), identity: v.string() });
 
 const BY_UPGRADE = "`svc admin upgrade` asks for it, once it has kept the files";
@@ -93,14 +99,21 @@ const planUpgrade = operation({
   leftOut: { http: BY_UPGRADE, cli: BY_UPGRADE, script: BY_UPGRADE },
   input: v.strictObject({
     ...UPGRADE_LIMITS,
+    ...ALONE,
     version: field(versionField, "The version of the files"),
     released: field(v.pipe(v.array(RELEASED_BINARY), v.maxLength(MAX_RELEASED)), "The files"),
     hosts: field(v.array(PLANNED), "The hosts, in the order in which they begin"),
     key_id: field(v.string(), "The id of the key that has signed the files"),
   }),
   output: v.object({ id: v.string(), digest: v.string() }),
-  async run(service: Uses, { version, released, hosts, key_id, ...limits }, { grant, announce }) {
+  async run(service: Uses, { version, released, hosts, key_id, alone, ...limits }, { grant, announce }) {
     const plans = await service.plans();
+    const identities = hosts.map(({ identity }) => identity);
+    const requireAlone = () => {
+      const other = alone ? plans.ledger.sharing(INSTALL, identities) : undefined;
+      if (other) throw conflict(inTheWay(other));
+    };
+    requireAlone();
     const what = released.map(({ target }) => target).join(",");
     await announce(
       `admin.upgrade version=${version} targets=${what} on=${JSON.stringify(limits.on)} hosts=${hosts.length} by the key ${printable(key_id, 100)}`,
@@ -110,12 +123,24 @@ const planUpgrade = operation({
       ...{ stop_on_error: true, timeout_s: BEGIN_S, scope: null },
     });
     const spec = specOf(limits, [INSTALL], hosts.length, BEGIN_S);
-    const { id, digest } = await plans.create(content, contentDigest, spec, hosts, grant.name);
+    const by = grant.name;
+    const { id, digest } = await plans.create(content, contentDigest, spec, hosts, by, requireAlone);
     const contents = openContents(plans);
     (await service.releases()).removeOthers((sha256) => contents.some((one) => one.includes(sha256)));
     return { id, digest };
   },
 });
+
+/** That another plan upgrades a host, and what is to become of it. */
+function inTheWay({ id, digest, state, label }: SharingPlan): string {
+  const apply = `\`svc plan apply ${id} --digest ${digest}\``;
+  const ways: Readonly<Record<string, string>> = {
+    new: `was not applied yet: ${apply} applies it`,
+    running: `is running: ${apply} waits for it`,
+    paused: `is paused: \`svc plan resume ${id}\` goes on with it`,
+  };
+  return `the plan ${id} upgrades ${printable(label, 130)}, and ${ways[state]}, \`svc plan cancel ${id}\` ends it`;
+}
 
 export const upgradeHosts = operation({
   name: "admin.upgrade",
@@ -132,6 +157,8 @@ export const upgradeHosts = operation({
       "Binaries of a release, one for each target, with their signatures FILE.minisig beside them; or the folder of the release",
     ),
     ...UPGRADE_LIMITS,
+    ...ALONE,
+    expect_version: field(v.optional(versionField), "The version of the files: those of another are refused"),
     skip: flag("Leave out hosts that cannot be upgraded, in place of making no plan"),
     public_key: PUBLIC_KEY,
     dry_run: flag("Ask the hosts and verify the files; make no plan"),
@@ -147,12 +174,14 @@ export const upgradeHosts = operation({
     waves: v.array(v.number()),
     left_out: v.array(v.object({ ...UPGRADED_HOST.entries, why: v.string() })),
   }),
-  async run(service: Uses, { files, public_key, skip, dry_run, ...limits }, caller) {
+  async run(service: Uses, { files, public_key, expect_version, skip, dry_run, alone, ...limits }, caller) {
     const { grant, signal } = caller;
     requireOwnToken(grant, "a plan");
     const releases = await service.releases();
     const { keyId, files: offered } = await releases.offered(files, public_key);
     const [{ version = "" } = {}] = offered;
+    if (expect_version !== undefined && version !== expect_version)
+      throw badInput(`files: expected svc ${expect_version} but found ${version}`);
     const book = await service.addressBook();
     const { surveyed } = await import("./survey");
     const asked = await surveyed(
@@ -185,7 +214,7 @@ export const upgradeHosts = operation({
     const released: ReleasedBinary[] = [];
     for (const one of needed) released.push(await one.keep());
     const hosts = planned.map(({ host }) => ({ label: host.label, identity: identityOf(host) }));
-    const plan = { ...limits, version, released, hosts, key_id: keyId };
+    const plan = { ...limits, alone, version, released, hosts, key_id: keyId };
     const { id, digest } = await service.perform(service, planUpgrade, plan, caller);
     return { id, digest, ...answer };
   },

@@ -138,6 +138,54 @@ test("the file of a plan that is not over stays, however many are newer", async 
   expect([left.includes(first), left.length]).toEqual([true, 8]);
 });
 
+test("asked to be alone, it makes no plan beside one that is not over and upgrades such a host, nor two at once", async () => {
+  using made = await release("0.2.0");
+  await using host = await upgradableHost(made);
+  await using desk = await deskOf({ "lab-01": host.server.url });
+  const upgrade = (more: object = { alone: true }) =>
+    desk.upgrade([join(made.store, made.file.sha256)], made.key.text, more);
+  const both = await Promise.allSettled([upgrade(), upgrade()]);
+  expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+  const plans = await desk.service.plans();
+  const [first, ...others] = plans.ledger.plans();
+  if (!first) throw new Error("no plan");
+  expect(others).toEqual([]);
+  const { id, digest } = first;
+  const end = `\`svc plan cancel ${id}\` ends it`;
+  const ways = {
+    new: `was not applied yet: \`svc plan apply ${id} --digest ${digest}\` applies it`,
+    running: `is running: \`svc plan apply ${id} --digest ${digest}\` waits for it`,
+    paused: `is paused: \`svc plan resume ${id}\` goes on with it`,
+  };
+  const refused = (why: string) =>
+    expect(upgrade()).rejects.toThrow(`the plan ${id} upgrades lab-01, and ${why}, ${end}`);
+  await refused(ways.new);
+  plans.ledger.apply(first.seq, null, Date.now());
+  await refused(ways.running);
+  plans.ledger.pause(first.seq, "by the owner");
+  await refused(ways.paused);
+  // By hand, a person decides.
+  expect(await upgrade({})).toMatchObject({ id: expect.any(String) });
+  for (const plan of plans.ledger.plans()) await plans.cancel(plan, "by the owner");
+  expect(await upgrade()).toMatchObject({ id: expect.any(String) });
+});
+
+test("files of another version than is expected are refused, before any of them is kept", async () => {
+  using made = await release("0.2.0");
+  await using host = await upgradableHost(made);
+  await using desk = await deskOf({ "lab-01": host.server.url });
+  const files = [join(made.store, made.file.sha256)];
+  await expect(desk.upgrade(files, made.key.text, { expect_version: "0.3.0" })).rejects.toThrow(
+    "files: expected svc 0.3.0 but found 0.2.0",
+  );
+  const { releases, plans } = configFiles(desk.configDir);
+  expect([existsSync(releases), existsSync(plans)]).toEqual([false, false]);
+  expect(await desk.upgrade(files, made.key.text, { expect_version: "0.2.0" })).toMatchObject({
+    version: "0.2.0",
+    hosts: [{ label: "lab-01" }],
+  });
+});
+
 test("beside a server, the command keeps the files, and the server makes the plan", async () => {
   using made = await release("0.2.0");
   using own = publisher();
