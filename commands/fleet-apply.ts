@@ -17,14 +17,14 @@ import {
   type HeldBack,
   heldBack,
   heldBackLines,
+  stillBehind,
   withReasons,
   withRelease,
 } from "../src/desk/plans/state/operations/upgrade-first";
 import { upgradeHosts } from "../src/desk/plans/upgrade/operations";
 import { badInput } from "../src/lib/errors";
-import { terminated } from "../src/lib/signals";
 import { FILE, fileAt } from "./fleet-file";
-import { begin } from "./plan";
+import { begin, untilTerminated } from "./plan";
 
 const EXTRA = {
   ...FILE,
@@ -37,6 +37,17 @@ type Apply = Context<typeof planFleet.input, typeof planFleet.output, typeof EXT
 type Diff = v.InferOutput<typeof diffFleet.output>;
 type Upgrade = v.InferOutput<typeof upgradeHosts.output>;
 
+/** How far it is before the rest. */
+interface Before {
+  readonly diff: Diff;
+  /** What the upgrade has found; absent where none was due. */
+  readonly upgrade?: Upgrade;
+  /** Aborted once this process is asked to end; absent where that ends it at once. */
+  readonly signal?: AbortSignal;
+  /** Whether the differences were shown. */
+  readonly isShown?: boolean;
+}
+
 /** Why a plan is made that changes nothing. */
 const UNWATCHED =
   "There is nothing to change: with a plan, this desk notes what these hosts should have, and asks them.";
@@ -45,7 +56,7 @@ const UNWATCHED =
 export const applyVerb = view(planFleet, {
   on: false,
   describe: "Give hosts what a file says they should have, as a plan",
-  hidden: ["state", "leave_out"],
+  hidden: ["state", "with_version"],
   positionals: ["file"],
   extra: EXTRA,
   async run(context) {
@@ -53,15 +64,19 @@ export const applyVerb = view(planFleet, {
     const file = await fileAt(service, extra.file);
     await requireRelease(context, file);
     const diff = await compared(context, file);
-    const behind = file.release.length > 0 ? heldBack(diff.hosts) : [];
+    const behind = behindIn(file, diff);
     if (extra.dry_run) return shown(context, file, diff, behind);
-    if (behind.length === 0) return applied(context, file, diff, []);
+    if (behind.length === 0) return applied(context, file, { diff });
     if (!globals.json) print(globals, diff, () => `${diffText(diff, false)}\n`);
     const upgrade = await upgradeOf(context, file, false);
-    if (upgrade.id === null)
-      return applied(context, file, diff, withReasons(behind, upgrade.left_out), undefined, true);
+    if (upgrade.id === null) {
+      // One that could not be asked a moment ago may have the version.
+      const isStale = stillBehind(behind, upgrade).length < behind.length;
+      const now = isStale ? await compared(context, file) : diff;
+      return applied(context, file, { diff: now, upgrade, isShown: !isStale });
+    }
     if (extra.plan_only) return planned(context, upgrade, behind);
-    return upgraded(context, file, upgrade, upgrade.id, behind);
+    return upgraded(context, file, upgrade, upgrade.id);
   },
   epilogue:
     "Hosts change only what differs, each at most once, and say so in their audit logs. Secrets are checked, not set. With `release` in the file, hosts with an earlier version are upgraded first; one that is not gets nothing else. Ctrl-C stops waiting; a server that runs here goes on with the plan.",
@@ -74,6 +89,10 @@ export const applyVerb = view(planFleet, {
     ],
   ],
 });
+
+/** The hosts that get nothing but the upgrade, where the file says where the release is. */
+const behindIn = ({ release }: FleetFile, { hosts }: Diff): HeldBack[] =>
+  release.length > 0 ? heldBack(hosts) : [];
 
 /** @throws `bad_input` for a release of another version than the file says, and beside `--desk`; a failure for one that is not signed. */
 async function requireRelease(
@@ -107,17 +126,21 @@ async function compared(
   return release.length > 0 ? { ...diff, hosts: diff.hosts.map(withRelease) } : diff;
 }
 
-/** Makes the plan that upgrades hosts, or says which it would be for. A host that is off is not waited for: the rest of the hosts would be too. */
+/**
+ * Makes the plan that upgrades hosts, or says which it would be for. A host that is off is not waited for: the rest of the hosts would be too.
+ *
+ * @throws `conflict` where another plan that is not over upgrades one of them; `bad_input` where the release was replaced by one of another version.
+ */
 function upgradeOf(
   { service, input, extra: { public_key } }: Apply,
-  { release }: FleetFile,
+  { release, wanted: { version } }: FleetFile,
   dry_run: boolean,
 ): Promise<Upgrade> {
   const { on, waves, pause_s, max_failures, expires_s, max_parallel, delivery_timeout_s } = input;
   const limits = { on, waves, pause_s, max_failures, expires_s, max_parallel, delivery_timeout_s };
   return answerHere(service, upgradeHosts, {
     ...limits,
-    ...{ files: [...release], public_key, skip: true, dry_run },
+    ...{ files: [...release], public_key, expect_version: version, alone: true, skip: true, dry_run },
   });
 }
 
@@ -139,11 +162,12 @@ async function shown(
 }
 
 /** Which hosts are upgraded, and which of those that would have to be are not. */
-function upgradeLines({ hosts, version, left_out }: Upgrade, behind: readonly HeldBack[]): string[] {
+function upgradeLines(upgrade: Upgrade, behind: readonly HeldBack[]): string[] {
+  const { hosts, version } = upgrade;
   const isUpgraded = new Set(hosts.map(({ label }) => label));
-  const others = behind.filter(({ label }) => !isUpgraded.has(label));
+  const others = stillBehind(behind, upgrade).filter(({ label }) => !isUpgraded.has(label));
   const first = `First, ${hostsText(hosts.length)} ${hosts.length === 1 ? "is" : "are"} upgraded to ${version}.`;
-  return [...(hosts.length > 0 ? [first] : []), ...heldBackLines(withReasons(others, left_out))];
+  return [...(hosts.length > 0 ? [first] : []), ...heldBackLines(withReasons(others, upgrade))];
 }
 
 /** Shows the plan of the upgrade, which nobody has applied. */
@@ -158,76 +182,108 @@ function planned({ globals }: Apply, upgrade: Upgrade, behind: readonly HeldBack
   return 0;
 }
 
-/** Runs the plan of the upgrade, and then gives the rest to the hosts that have the version. @param before the hosts that had not. */
-async function upgraded(
-  context: Apply,
-  file: FleetFile,
-  upgrade: Upgrade,
-  id: string,
-  before: readonly HeldBack[],
-): Promise<number> {
+/** Runs the plan of the upgrade, and then gives the rest to the hosts that have the version. */
+async function upgraded(context: Apply, file: FleetFile, upgrade: Upgrade, id: string): Promise<number> {
   const { service } = context;
-  const ending = new AbortController();
-  void terminated().then(() => ending.abort());
-  const { signal } = ending;
-  await run(context, { id, digest: `${upgrade.digest}` });
+  const signal = untilTerminated();
+  await run(context, { id, digest: `${upgrade.digest}` }, signal);
   const { state } = await answerHere(service, showPlan, { id, only: ["none"] });
-  if (state !== "done" || signal.aborted) {
+  if (state !== "done") {
     service.log.warn(
       `the hosts get nothing else before the upgrade is over, the plan ${id}: then the same command goes on with the rest`,
     );
     return 1;
   }
-  const diff = await compared(context, file, signal);
-  const had = new Set(before.map(({ label }) => label));
-  const leftOut = upgrade.left_out.filter(({ label }) => had.has(label));
-  return applied(context, file, diff, withReasons(heldBack(diff.hosts), leftOut), signal);
+  const diff = signal.aborted ? undefined : await comparedUntil(context, file, signal);
+  if (!diff || signal.aborted) {
+    service.log.warn("the upgrade is over, and no host got the rest: the same command goes on with it");
+    return 1;
+  }
+  return applied(context, file, { diff, upgrade, signal });
 }
 
-/** Makes the plan of all but the version and applies it. @param behind the hosts that get nothing. @param isShown whether the differences were shown. */
+/** How hosts differ; undefined where asking them was ended. */
+async function comparedUntil(
+  context: Apply,
+  file: FleetFile,
+  signal: AbortSignal,
+): Promise<Diff | undefined> {
+  try {
+    return await compared(context, file, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return undefined;
+  }
+}
+
+/**
+ * Makes the plan of all but the version and applies it. With the release in the file, whoever makes the plan asks hosts for their version once
+ * more: it is for those that have it by then.
+ */
 async function applied(
   context: Apply,
-  { wanted: state }: FleetFile,
-  diff: Diff,
-  behind: readonly HeldBack[],
-  signal?: AbortSignal,
-  isShown = false,
+  file: FleetFile,
+  { diff, upgrade, signal, isShown = false }: Before,
 ): Promise<number> {
-  const { service, globals, input, extra, call, show } = context;
-  for (const line of heldBackLines(behind)) service.log.warn(line);
-  const leave_out = behind.map(({ label }) => label);
-  const left = new Set(leave_out);
+  const { service, globals, input, call } = context;
+  const { wanted: state, release } = file;
+  const behind = behindIn(file, diff);
+  const left = new Set(behind.map(({ label }) => label));
   const rest = { ...diff, hosts: diff.hosts.filter(({ label }) => !left.has(label)) };
-  const code = left.size > 0 ? 1 : 0;
+  /** @returns the exit code for these hosts. */
+  const named = (held: readonly HeldBack[]) => {
+    for (const line of heldBackLines(withReasons(held, upgrade))) service.log.warn(line);
+    return held.length > 0 ? 1 : 0;
+  };
   const text = isShown ? "" : `${diffText(rest, false)}\n`;
   if (rest.hosts.length === 0) {
     print(globals, diff, () => "No host gets the rest.");
-    return code;
+    return named(behind);
   }
   const isDone = isApplied(rest);
   if (isDone && diff.watched) {
     print(globals, diff, () => `${text}Nothing to do.`);
-    return code;
+    return named(behind);
   }
   const why = isDone ? `${UNWATCHED}\n` : "";
   if (!globals.json && text + why !== "") print(globals, diff, () => `${text}${why}`);
-  if (signal?.aborted) return 1;
-  const made = await call({ ...input, state, ...(leave_out.length > 0 && { leave_out }) });
+  const made = await call({ ...input, state, ...(release.length > 0 && { with_version: true }) });
+  const code = named(made.held_back ?? []);
   // A desk elsewhere says so in its answer alone.
   if (service.elsewhere)
     for (const line of refusalLines(made.refusing, made.hosts.length)) service.log.warn(line);
-  if (!extra.plan_only) return Math.max(code, await run(context, made));
-  if (globals.json) return Math.max(code, show(made));
+  return Math.max(code, await begun(context, made, signal));
+}
+
+/** Applies the plan of the rest, or shows it. @returns the exit code. */
+async function begun(
+  context: Apply,
+  made: Awaited<ReturnType<Apply["call"]>>,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const { service, globals, extra, show } = context;
+  if (signal?.aborted) {
+    service.log.warn(
+      `the plan ${made.id} of the rest is made, and nothing of it has been sent: \`${applyText(made, globals)}\` applies it`,
+    );
+    return 1;
+  }
+  if (!extra.plan_only) return run(context, made, signal);
+  if (globals.json) return show(made);
   print(
     globals,
     made,
     () => `Nothing has been sent yet. To apply exactly this:\n  ${applyText(made, globals)}`,
   );
-  return code;
+  return 0;
 }
 
 /** Applies a plan, and waits for it. @returns the exit code. */
-const run = ({ service, globals }: Apply, { id, digest }: { readonly id: string; readonly digest: string }) =>
+const run = (
+  { service, globals }: Apply,
+  { id, digest }: { readonly id: string; readonly digest: string },
+  signal: AbortSignal | undefined,
+) =>
   begin<typeof applyPlan.input, typeof applyPlan.output>(
     {
       service,
@@ -237,4 +293,6 @@ const run = ({ service, globals }: Apply, { id, digest }: { readonly id: string;
       call: (given, caller) => answerHere(service, applyPlan, given, caller),
     },
     id,
+    // The same command would make another plan.
+    { signal, again: `\`${applyText({ id, digest }, globals)}\`` },
   );

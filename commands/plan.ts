@@ -73,6 +73,21 @@ function createWatcher(json: boolean, begun: number) {
   };
 }
 
+/** How a plan is waited for. */
+interface Waiting {
+  /** Ends the waiting (default: that this process is asked to end). */
+  readonly signal?: AbortSignal | undefined;
+  /** What goes on with a plan that nobody runs (default: the command itself). */
+  readonly again?: string;
+}
+
+/** Aborted once this process is asked to end. */
+export function untilTerminated(): AbortSignal {
+  const ending = new AbortController();
+  void terminated().then(() => ending.abort());
+  return ending.signal;
+}
+
 /** Begins, shows how it goes on until it is over or paused, and then what became of it. */
 export async function begin<I extends InputSchema, O extends OutputSchema>(
   {
@@ -83,12 +98,12 @@ export async function begin<I extends InputSchema, O extends OutputSchema>(
     report,
   }: Pick<Context<I, O, Record<never, never>>, "service" | "globals" | "call" | "input" | "report">,
   id: string,
+  waiting: Waiting = {},
 ): Promise<number> {
+  const { again = "the same command" } = waiting;
   const before = await look(service, id, ["none"]);
   const watcher = createWatcher(globals.json, isOver(before) && before.state !== "paused" ? 0 : before.wave);
-  const ending = new AbortController();
-  void terminated().then(() => ending.abort());
-  const { signal } = ending;
+  const signal = waiting.signal ?? untilTerminated();
   const isServed = () => service.elsewhere !== undefined || findRunningServer(service.configDir) !== null;
   const inServer = isServed();
   const progress = (step: Progress) => watcher.show(step);
@@ -109,7 +124,7 @@ export async function begin<I extends InputSchema, O extends OutputSchema>(
     service.log.warn(
       inServer
         ? `the plan goes on in the server: \`svc plan show ${id} --watch\` follows it, \`svc plan cancel ${id}\` ends it`
-        : `nobody runs the plan any more: the same command goes on with it, and so does \`svc serve\``,
+        : `nobody runs the plan any more: ${again} goes on with it, and so does \`svc serve\``,
     );
     return 1;
   }

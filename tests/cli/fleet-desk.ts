@@ -13,17 +13,23 @@ export async function deskWith(hosts: ReadonlyArray<ReturnType<typeof host>>) {
   const service = createService({ configDir, log: silentLog });
   await (await service.addressBook()).addAll([...hosts], false);
   await service.stop();
+  /** Begins `svc` with these words; what it has written and its exit code come once it is over. */
+  const start = (...args: string[]) => {
+    const child = Bun.spawn([...SOURCE, ...args, "--config-dir", configDir], {
+      cwd: folder.path,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const over = async () => {
+      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+      return { stdout, stderr, code: await child.exited };
+    };
+    return { interrupt: () => child.kill("SIGINT"), over: over() };
+  };
   return {
     configDir,
     write: (name: string, text: string) => writeFileSync(join(folder.path, name), text),
-    async svc(...args: string[]) {
-      const child = Bun.spawn([...SOURCE, ...args, "--config-dir", configDir], {
-        cwd: folder.path,
-        stdio: ["ignore", "pipe", "pipe"],
-      });
-      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-      return { stdout, stderr, code: await child.exited };
-    },
+    start,
+    svc: (...args: string[]) => start(...args).over,
     [Symbol.dispose]: () => folder[Symbol.dispose](),
   };
 }

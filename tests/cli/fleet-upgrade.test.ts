@@ -28,6 +28,11 @@ async function deskOf(
     desk.svc("fleet", "apply", ...on, "--public-key", key, ...more);
   return {
     ...{ svc: desk.svc, applyBy },
+    start: () => desk.start("fleet", "apply", ...on, "--public-key", made.key.text),
+    async plans() {
+      const listed = await desk.svc("plan", "list", "--json");
+      return (JSON.parse(listed.stdout) as { plans: Array<{ id: string; state: string }> }).plans;
+    },
     apply: (...more: string[]) => applyBy(made.key.text, ...more),
     diff: () => desk.svc("fleet", "diff", ...on),
     [Symbol.dispose]: () => desk[Symbol.dispose](),
@@ -75,6 +80,38 @@ test("where the upgrade is paused, no host gets the rest, and the command says h
   expect(applied.code).toBe(1);
   expect(applied.stderr).toMatch(/svc plan resume \S+ .*\n.*the hosts get nothing else before the upgrade/);
   expect([next.running(), await skipped(bad), await skipped(next)]).toEqual(["0.1.0", [], []]);
+
+  // A second plan would forgive the failure.
+  const again = await desk.apply("--waves", "1,100%");
+  const [upgrade, ...others] = await desk.plans();
+  expect([again.code, upgrade?.state, others]).toEqual([1, "paused", []]);
+  expect(again.stderr).toMatch(/upgrades [ab], and is paused: `svc plan resume (\S+)`.*`svc plan cancel \1`/);
+  expect(again.stderr).toContain(`the plan ${upgrade?.id} upgrades`);
+  expect([bad.running(), next.running()]).toEqual(["0.1.0", "0.1.0"]);
+}, 60_000);
+
+test("Ctrl-C between the two plans makes no second one, and the same command goes on with it", async () => {
+  using made = await release("0.2.0");
+  const [asked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await using old = await upgradableHost({
+    ...made,
+    async asked(version) {
+      if (version !== "0.2.0") return;
+      asked.resolve();
+      await over.promise;
+    },
+  });
+  using desk = await deskOf(made, [old]);
+  const child = desk.start();
+  await asked.promise;
+  child.interrupt();
+  const { stderr } = await child.over;
+  over.resolve();
+  expect(stderr).toContain("the upgrade is over, and no host got the rest: the same command goes on with it");
+  expect(await desk.plans()).toMatchObject([{ state: "done" }]);
+  expect([old.running(), await skipped(old)]).toEqual(["0.2.0", []]);
+  expect(await desk.apply()).toMatchObject({ code: 0 });
+  expect(await skipped(old)).toEqual(["mouse"]);
 }, 60_000);
 
 test("a host that cannot be upgraded is named with the reason, and gets nothing else", async () => {
@@ -97,6 +134,7 @@ test("a release of another version, or of another key, is refused before anythin
   expect(other.stderr).toContain("release: expected svc 0.3.0, as version says, but found 0.2.0");
   using same = await deskOf(made, [old]);
   const unsigned = await same.applyBy(makeKey(folder.path).text);
+  expect(unsigned.stderr).toMatch(/the file is signed by the key \w+, expected \w+/);
   expect([other.code === 0, unsigned.code === 0]).toEqual([false, false]);
   for (const one of [desk, same]) expect((await one.svc("plan", "list")).stdout).toContain("no plans");
   expect([old.running(), await skipped(old)]).toEqual(["0.1.0", []]);
@@ -111,6 +149,9 @@ test("with --plan-only the plan of the upgrade is made, and once it is over, tha
   const first = await desk.apply("--plan-only");
   expect(first.stdout).toContain("Once that plan is over, the same command makes the plan of the rest.");
   expect(old.running()).toBe("0.1.0");
+  const again = await desk.apply("--plan-only");
+  expect(again.stderr).toContain("upgrades a, and was not applied yet: `svc plan apply ");
+  expect(await desk.plans()).toHaveLength(1);
   expect((await desk.svc(...commandIn(first.stdout))).code).toBe(0);
   await until("the upgrade", () => old.running() === "0.2.0");
   const second = await desk.apply("--plan-only");

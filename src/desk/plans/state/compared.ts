@@ -23,19 +23,20 @@ export const isToApply = ({ drift, by, state }: Difference): boolean =>
   drift && (by === "apply" || by === "prune" || state === "taken");
 
 /**
- * `answer` with as many differences as there is room for, in characters of JSON: its version goes first, as it decides whether the host gets the
- * rest; then those that applying is about, other drift, and all else.
+ * `answer` with as many differences as there is room for, in characters of JSON: those that applying is about go before other drift, and that
+ * before all else. Its version is always there, whatever the room: a host without it would count as one that has the version.
  */
 export function withinRoom(answer: HostCompared, room: number): HostCompared {
+  const version = answer.differences.find(({ kind }) => kind === "version");
   let left = room;
   const isTaken = (one: Difference) => {
+    if (one === version) return true;
     const size = JSON.stringify(one).length + 1;
     if (size > left) return false;
     left -= size;
     return true;
   };
-  const weightOf = (one: Difference) =>
-    one.kind === "version" ? 3 : isToApply(one) ? 2 : Number(one.drift);
+  const weightOf = (one: Difference) => (isToApply(one) ? 2 : Number(one.drift));
   const taken = new Set(answer.differences.toSorted((a, b) => weightOf(b) - weightOf(a)).filter(isTaken));
   const differences = answer.differences.filter((one) => taken.has(one));
   return {

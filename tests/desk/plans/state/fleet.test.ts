@@ -12,6 +12,7 @@ import { silentLog } from "../../../../src/lib/log";
 import { configFiles } from "../../../../src/lib/paths";
 import type { Service, ServiceOptions } from "../../../../src/service/service";
 import { addToken, tokenStore } from "../../../../src/trust/named-tokens";
+import { version } from "../../../../src/version";
 import { rowsOf } from "../../../host/audit/support";
 import { post, testServer, until } from "../../../support";
 import { host } from "../../fleet/support";
@@ -271,17 +272,25 @@ test("a plan pauses the black box of each host and ends that pause, for a token 
   ]);
 });
 
-test("a host that is left out gets nothing, is to have the state all the same, and counts as drift", async () => {
-  await using made = await fleet(2);
-  const planned = await made.plan(lab(), { leave_out: ["b"] });
-  expect(planned.hosts).toEqual(["a"]);
-  await made.apply(lab(), { leave_out: ["b"] });
-  expect(await scriptsOf(made.hosts[1]?.service as Service)).toEqual([]);
+test("a host that does not say that it has the version is not in the plan, and is to have the state all the same", async () => {
+  await using made = await fleet(1);
+  await (await made.service.addressBook()).addAll([host("off", "http://127.0.0.1:9", "lab")], false);
+  const state = lab({ version });
+  const only = { with_version: true };
+  expect(await made.plan(state, only)).toMatchObject({
+    hosts: ["a"],
+    held_back: [{ label: "off", why: expect.stringMatching(/^unreachable: /) }],
+  });
+  expect(await made.apply(state, only)).toMatchObject({ counts: { ok: 1 }, total: 1 });
   await made.look();
-  expect((await made.list()).states).toMatchObject([{ on: "tag:lab", same: 1, drifted: [{ label: "b" }] }]);
-  await expect(made.plan(lab(), { leave_out: ["a", "b"] })).rejects.toThrow(
-    "leave_out: expected a host of `on` that is not left out",
+  expect((await made.list()).states).toMatchObject([{ on: "tag:lab", same: 1, unknown: 1 }]);
+  await expect(made.plan(lab({ version: "99.0.0" }), only)).rejects.toThrow(
+    `no plan was made: a gets nothing else: it has ${version}, not 99.0.0; off gets nothing else: `,
   );
+  await expect(made.plan(lab(), only)).rejects.toThrow("with_version: expected a state with a version");
+  // Without it, all of them are.
+  const all = await made.plan(state);
+  expect([all.hosts, all.held_back]).toEqual([["a", "off"], undefined]);
 });
 
 describe("nothing is changed", () => {

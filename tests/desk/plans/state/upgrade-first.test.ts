@@ -5,6 +5,7 @@ import { differenceText } from "../../../../src/desk/plans/state/operations/text
 import {
   heldBack,
   heldBackLines,
+  stillBehind,
   withReasons,
   withRelease,
 } from "../../../../src/desk/plans/state/operations/upgrade-first";
@@ -53,8 +54,25 @@ test("the rest is for hosts that have said that they have the version, or a newe
     { label: "off", why: "unreachable: refused" },
     { label: "odd", why: "it has garbage, not 0.3.0" },
   ]);
-  const reasons = withReasons(behind, [{ label: "older", why: "it runs as no service" }]);
-  expect(heldBackLines(reasons)[0]).toBe("older gets nothing else: it runs as no service");
+});
+
+test("why a host was not upgraded is named, and never that it has the version: one that is there again by then is none of them", () => {
+  const behind = heldBack([hostWith("0.2.0", "older"), hostWith(null, "off"), hostWith(null, "gone")]);
+  const upgrade = {
+    version: "0.3.0",
+    left_out: [
+      { label: "older", version: "0.2.0", why: "it runs as no service" },
+      { label: "off", version: "0.3.0", why: "it has 0.3.0" },
+      { label: "gone", version: null, why: "timeout" },
+    ],
+  };
+  expect(heldBackLines(withReasons(behind, upgrade))).toEqual([
+    "older gets nothing else: it runs as no service",
+    "off gets nothing else: unreachable: refused",
+    "gone gets nothing else: timeout",
+  ]);
+  expect(stillBehind(behind, upgrade).map(({ label }) => label)).toEqual(["older", "gone"]);
+  expect(withReasons(behind, undefined)).toEqual(behind);
 });
 
 test("many hosts that get nothing else are counted", () => {
@@ -63,7 +81,10 @@ test("many hosts that get nothing else are counted", () => {
   expect([lines.length, lines.at(-1)]).toEqual([11, "and 15 more hosts get nothing else"]);
 });
 
-test("the version is listed before all else where there is little room, as the rest depends on it", () => {
-  const { differences, left_out } = withinRoom(hostWith("0.2.0"), 150);
+test("the version is listed whatever the room, and takes none of it, as the rest depends on it", () => {
+  const { differences, left_out } = withinRoom(hostWith("0.2.0"), 10);
   expect([differences.map(({ kind }) => kind), left_out]).toEqual([["version"], 1]);
+  expect(heldBack([withinRoom(hostWith("0.2.0"), 0)])).toHaveLength(1);
+  const both = withinRoom(hostWith("0.2.0"), JSON.stringify(job).length + 1);
+  expect(both.differences.map(({ kind }) => kind)).toEqual(["job", "version"]);
 });

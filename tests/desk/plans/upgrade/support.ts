@@ -52,10 +52,11 @@ const otherVersion = (found: string, wanted: string): Difference => ({
 });
 
 /** What compares a host with a state, which has the version that `runs` says in place of that of this build. */
-function comparing(compare: Operation, runs: () => string): Operation {
+function comparing(compare: Operation, runs: () => string, asked: How["asked"]): Operation {
   return {
     ...compare,
     async run(service, input, caller) {
+      await asked?.(runs());
       const answer = v.parse(STATE_COMPARISON, await compare.run(service, input, caller));
       const { wanted } = readWanted(String(Object(input).state));
       const others = answer.differences.filter(({ kind }) => kind !== "version");
@@ -76,10 +77,12 @@ interface How {
   readonly daemon?: Partial<Daemon>;
   /** Whether it runs as no service. */
   readonly isAlone?: boolean;
+  /** Is called with its version before it answers how it differs from a state. */
+  readonly asked?: (version: string) => Promise<void>;
 }
 
 /** A server of version 0.1.0 whose daemon the test plays. */
-export async function upgradableHost({ key, ready = ["0.2.0"], daemon = {}, isAlone, ...how }: How) {
+export async function upgradableHost({ key, ready = ["0.2.0"], daemon = {}, isAlone, asked, ...how }: How) {
   const folder = temporaryFolder();
   const program = join(folder.path, "svc");
   writeFileSync(program, script("0.1.0"), { mode: 0o755 });
@@ -121,7 +124,7 @@ export async function upgradableHost({ key, ready = ["0.2.0"], daemon = {}, isAl
   const table: Operation[] = [
     ...operations
       .filter(({ name }) => !names.includes(name))
-      .map((one) => (one.name === "state.compare" ? comparing(one, () => runs) : one)),
+      .map((one) => (one.name === "state.compare" ? comparing(one, () => runs, asked) : one)),
     ...[here(showUpgrade), here(receiveUpgrade), here(installUpgrade)],
   ];
   const host = await testServer({ service: { operations: table } });

@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import type { Caller } from "../../../../core/caller";
-import { between, field, flag, inForm, LABEL, seconds, secret } from "../../../../core/fields";
+import { between, field, flag, inForm, seconds, secret } from "../../../../core/fields";
 import { operation } from "../../../../core/operation";
 import {
   allows,
@@ -15,7 +15,7 @@ import {
   shareOf,
 } from "../../../../core/rights";
 import { MAX_TIMEOUT_S } from "../../../../core/run";
-import { badInput, Failure, forbidden } from "../../../../lib/errors";
+import { badInput, conflict, Failure, forbidden } from "../../../../lib/errors";
 import { writeContent } from "../../../../wire/job/content";
 import { APPLY_STATE, COMPARE } from "../../../../wire/state/messages";
 import { type WantedState, wantedIn, writeWanted } from "../../../../wire/state/wanted";
@@ -28,6 +28,8 @@ import { HOST_COMPARED, type HostCompared, withinRoom } from "../compared";
 import type { FleetStates } from "../kept";
 import { placedOn } from "../placed";
 import { type ExistingStates, forgetFleet, listFleet } from "./states";
+import { heldBackLines } from "./upgrade-first";
+import { behindNow } from "./with-version";
 
 /** The largest answer of a host, in bytes. */
 const MAX_BYTES = 2 * 1_048_576;
@@ -36,7 +38,7 @@ const MAX_BYTES = 2 * 1_048_576;
 const MAX_LISTED = 16 * 1_048_576;
 
 interface Uses {
-  addressBook(): Promise<Pick<AddressBook, "select" | "servers" | "matching">>;
+  addressBook(): Promise<Pick<AddressBook, "select" | "servers" | "matching" | "reach">>;
   executor(): Promise<{
     check(actions: unknown): Promise<unknown>;
     needsOf(commands: readonly string[], secrets: readonly string[]): CommandNeed[];
@@ -178,9 +180,8 @@ export const planFleet = operation({
       v.optional(seconds(between(1, MAX_TIMEOUT_S)), 300),
       "Time limit to apply it on a host, in seconds",
     ),
-    leave_out: field(
-      v.optional(v.pipe(v.array(LABEL), v.maxLength(100_000)), []),
-      "Labels of hosts that get nothing now: they are to have the state all the same, and differ from it until then",
+    with_version: flag(
+      "For the hosts alone that say now that they have the version of the state, or a newer one; the others are to have the state too, and differ from it until then",
     ),
   }),
   output: v.object({
@@ -194,18 +195,23 @@ export const planFleet = operation({
     waves: v.array(v.number()),
     /** The hosts that will refuse it as they are now, and why. */
     refusing: v.array(v.object({ label: v.string(), why: v.string() })),
+    /** With `with_version`, the hosts that are not in the plan, and why. */
+    held_back: v.exactOptional(v.array(v.object({ label: v.string(), why: v.string() }))),
   }),
-  async run(service: PlanUses, { state: given, prune, timeout_s, leave_out, ...limits }, caller) {
+  async run(service: PlanUses, { state: given, prune, timeout_s, with_version, ...limits }, caller) {
     const { grant } = caller;
     requireOwnToken(grant, "a plan");
     const wanted = await stateOf(service, { state: given, prune });
     const { name } = wanted;
     const { state, sha256 } = writeWanted(wanted);
-    const left = new Set(leave_out);
-    const hosts = (await (await service.addressBook()).select(limits.on)).filter(
-      ({ label }) => !left.has(label),
-    );
-    if (hosts.length === 0) throw badInput("leave_out: expected a host of `on` that is not left out");
+    const book = await service.addressBook();
+    const selected = await book.select(limits.on);
+    const held_back = with_version
+      ? await behindNow(book, selected, wanted, limits.delivery_timeout_s, caller)
+      : [];
+    const left = new Set(held_back.map(({ label }) => label));
+    const hosts = selected.filter(({ label }) => !left.has(label));
+    if (hosts.length === 0) throw conflict(`no plan was made: ${heldBackLines(held_back).join("; ")}`);
     const refusing = await service.refusals(hosts, await needsOf(service, wanted), caller);
     const { content, digest: contentDigest } = writeContent({
       actions: [[APPLY_STATE, { name, sha256, items: itemsOf(wanted), state }]],
@@ -226,7 +232,8 @@ export const planFleet = operation({
       create: () => plans.create(content, contentDigest, spec, planned, grant.name),
       remove: plans.remove,
     });
-    return { id, digest, name, sha256, hosts: labels, waves: [...spec.waves], refusing };
+    const answer = { id, digest, name, sha256, hosts: labels, waves: [...spec.waves], refusing };
+    return with_version ? { ...answer, held_back } : answer;
   },
 });
 

@@ -20,7 +20,7 @@ function orderOf(found: string | null, wanted: string | null): number | undefine
 }
 
 /** Whether a host has a version before the one that is wanted, to which an upgrade leads. */
-export const isEarlier = (found: string | null, wanted: string | null): boolean =>
+const isEarlier = (found: string | null, wanted: string | null): boolean =>
   (orderOf(found, wanted) ?? 0) < 0;
 
 /** Whether it has one after that, from which no desk takes it back. */
@@ -47,9 +47,27 @@ export const heldBack = (hosts: readonly HostCompared[]): HeldBack[] =>
     return [{ label, why: `it has ${other.found ?? "no version"}, not ${other.wanted}` }];
   });
 
-/** The same with the reasons for which hosts were left out of the upgrade, where there are some. */
-export function withReasons(hosts: readonly HeldBack[], leftOut: readonly HeldBack[]): HeldBack[] {
-  const reasons = new Map(leftOut.map(({ label, why }) => [label, why]));
+/** What the upgrade has found: its version, and the hosts that it leaves out. */
+interface UpgradeFound {
+  readonly version: string;
+  readonly left_out: ReadonlyArray<HeldBack & { readonly version: string | null }>;
+}
+
+/** Whether a host is left out as it has the version, or a newer one. */
+const isCurrent = (found: string | null, wanted: string): boolean => (orderOf(found, wanted) ?? -1) >= 0;
+
+/** Those of `hosts` of which the upgrade has not found that they have its version by now. */
+export function stillBehind(hosts: readonly HeldBack[], { version, left_out }: UpgradeFound): HeldBack[] {
+  const reached = left_out.filter((one) => isCurrent(one.version, version));
+  const current = new Set(reached.map(({ label }) => label));
+  return hosts.filter(({ label }) => !current.has(label));
+}
+
+/** The same hosts with the reasons for which the upgrade leaves them out, where there are some. That one has the version is none. */
+export function withReasons(hosts: readonly HeldBack[], upgrade: UpgradeFound | undefined): HeldBack[] {
+  const { version = "", left_out = [] } = upgrade ?? {};
+  const others = left_out.filter((one) => !isCurrent(one.version, version));
+  const reasons = new Map(others.map(({ label, why }) => [label, why]));
   return hosts.map(({ label, why }) => ({ label, why: reasons.get(label) ?? why }));
 }
 
