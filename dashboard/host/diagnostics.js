@@ -7,7 +7,7 @@ import { icon } from "../icons.js";
 import { actionButton, badge, json, loading, notice, panel, time } from "../parts.js";
 
 /** Seconds between reports; each starts programs and opens devices. */
-export const EVERY_S = 60;
+const EVERY_S = 60;
 
 /** @typedef {import("../wire").Answer<"diagnose">} Report */
 /** @typedef {Report["checks"][number]} Check */
@@ -62,7 +62,7 @@ export const titleOf = (name) =>
  * @param {Report} report
  * @param {import("../events.js").Happening} happened
  */
-export function afterCheck(report, { data }) {
+function afterCheck(report, { data }) {
   const { name, ok, severity, detail, screen } = /** @type {Check & { screen?: string }} */ (data);
   const checks = report.checks.map((check) => {
     if (check.name !== name) return check;
@@ -80,7 +80,7 @@ export function afterCheck(report, { data }) {
  * @param {(error: Error | null) => void} tell
  * @param {() => Promise<void>} answered
  */
-export function screenQuestion({ api, may }, tell, answered) {
+function screenQuestion({ api, may }, tell, answered) {
   const root = el("div", { hidden: true });
   /** @param {"none" | "expected"} answer */
   const say = (answer) => async () => {
@@ -109,20 +109,19 @@ export function screenQuestion({ api, may }, tell, answered) {
   };
 }
 
-/** @param {import("../view.js").View} view */
-export function open(view) {
-  const { root, poll } = view;
-  const when = el("span", { class: "hint" });
-  const made = panel("Checks", {
-    tools: [when, actionButton([icon("refresh"), "Run again"], again, (error) => made.tell(error))],
-  });
+/**
+ * Follows the checks of this host: a panel gets the question about the screen, and what came of all of them.
+ *
+ * @param {import("../view.js").View} view
+ * @param {ReturnType<typeof panel>} made
+ * @param {(report: Report, at: Date) => void} show gets each report
+ */
+export function followChecks(view, made, show) {
+  // Until the first report, what the panel has below it says that it is loading.
   const verdict = el("div", { role: "status" });
-  const list = el("ul", { class: "checks" }, el("li", {}, loading()));
   const question = screenQuestion(view, made.tell, () => polled.now());
-  made.body.append(question.root, verdict, list);
-  root.append(made.root);
-
-  const polled = poll({
+  made.body.append(question.root, verdict);
+  const polled = view.poll({
     path: "diagnose",
     on: ["diagnosis.changed"],
     every: EVERY_S,
@@ -130,13 +129,29 @@ export function open(view) {
     apply: afterCheck,
     show(report, at) {
       made.fail(null);
-      when.replaceChildren("checked ", time(at.toISOString()));
       question.show(report);
       verdict.replaceChildren(verdictOf(report));
-      show(report);
+      show(report, at);
     },
     fail: made.fail,
   });
+  return polled;
+}
+
+/** @param {import("../view.js").View} view */
+export function open(view) {
+  const { root } = view;
+  const when = el("span", { class: "hint" });
+  const made = panel("Checks", {
+    tools: [when, actionButton([icon("refresh"), "Run again"], again, (error) => made.tell(error))],
+  });
+  const list = el("ul", { class: "checks" }, el("li", {}, loading()));
+  const polled = followChecks(view, made, (report, at) => {
+    when.replaceChildren("checked ", time(at.toISOString()));
+    show(report);
+  });
+  made.body.append(list);
+  root.append(made.root);
 
   /** Keeps unfolded details unfolded. @param {Report} report */
   function show(report) {

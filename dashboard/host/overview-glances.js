@@ -5,15 +5,7 @@ import { el } from "../dom.js";
 import { badge, nothing, panel } from "../parts.js";
 import { table } from "../table.js";
 import { afterRows, auditTable, isReading, TAIL_COLUMNS } from "./audit.js";
-import {
-  afterCheck,
-  checkBadge,
-  EVERY_S,
-  screenQuestion,
-  titleOf,
-  verdictOf,
-  worstFirst,
-} from "./diagnostics.js";
+import { checkBadge, followChecks, titleOf, worstFirst } from "./diagnostics.js";
 import { idsOf, nameOf } from "./usb.js";
 import { viewersTable } from "./viewers.js";
 
@@ -114,10 +106,7 @@ export function usbPanel({ poll }) {
 
 /** The checks, the worst first. @param {import("../view.js").View} view */
 export function diagnosticsPanel(view) {
-  const { poll } = view;
   const made = panel("Diagnostics", { tools: [more("diagnostics", "diagnostics")] });
-  // Until then, the table says that it is loading.
-  const verdict = el("div", { role: "status" });
   const listed = table({
     label: "Checks, the worst first",
     compact: true,
@@ -132,22 +121,8 @@ export function diagnosticsPanel(view) {
     key: ({ name }) => name,
     empty: () => el("span", {}),
   });
-  const question = screenQuestion(view, made.tell, () => polled.now());
-  made.body.append(question.root, verdict, listed.root);
-  const polled = poll({
-    path: "diagnose",
-    on: ["diagnosis.changed"],
-    every: EVERY_S,
-    rest: EVERY_S,
-    apply: afterCheck,
-    show(report) {
-      made.fail(null);
-      question.show(report);
-      verdict.replaceChildren(verdictOf(report));
-      listed.show(worstFirst(report).slice(0, CHECKS));
-    },
-    fail: made.fail,
-  });
+  followChecks(view, made, (report) => listed.show(worstFirst(report).slice(0, CHECKS)));
+  made.body.append(listed.root);
   return made.root;
 }
 
