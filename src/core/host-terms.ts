@@ -33,11 +33,33 @@ export type Test = (host: FoundHost, now: number) => boolean;
 /** What a term tests, or what is wrong with it. */
 type TermReading = { readonly test: Test } | { readonly fault: string };
 
+/** How long a host that does not answer counts as lost, in milliseconds: then it is off. */
+const LOST_MS = 86_400_000;
+
+/** What it means of a host that it is down. */
+type DownKind = "failing" | "lost" | "off";
+
+/**
+ * What it means of a host that it is down: it answers, but not as it should; it does not, and was there within a day; or it was there
+ * before that, or never. `now` is in milliseconds since 1970.
+ */
+export function downKind({ why, seen }: Pick<FoundHost, "why" | "seen">, now: number): DownKind {
+  if (why?.startsWith("HTTP ")) return "failing";
+  return seen !== null && now - Date.parse(seen) < LOST_MS ? "lost" : "off";
+}
+
+function isDown(kind: DownKind): Test {
+  return (host, now) => host.state === "down" && downKind(host, now) === kind;
+}
+
 /** The states: words of their own. A host with such a label is found by `label:`. */
 const STATES: Readonly<Record<string, Test>> = {
   all: () => true,
   up: ({ state }) => state === "up",
   down: ({ state }) => state === "down",
+  failing: isDown("failing"),
+  lost: isDown("lost"),
+  off: isDown("off"),
   busy: ({ state }) => state === "busy",
   unknown: ({ state }) => state === "unknown",
   healthy: ({ state, broken, twin }) => state === "up" && !broken && !twin,

@@ -45,6 +45,8 @@ describe("a query for hosts", () => {
     ["up broken", ["lab-10"]],
     ["down,busy", ["lab-02", "shop"]],
     ["unknown", ["gone one"]],
+    ["lost", ["lab-02"]],
+    ["failing,off", []],
     ["running", ["lab-01"]],
     ["idle", ["lab-10"]],
     ["version:0.2", ["lab-01", "lab-02"]],
@@ -115,6 +117,26 @@ describe("a query for hosts", () => {
     expect(labels("a:b")).toEqual(["a:b"]);
     expect(labels("label:down")).toEqual(["down"]);
     expect(labels('"down"')).toEqual(["down"]);
+  });
+
+  test("tells hosts that are down apart: they answer wrongly, were there within a day, or were not", () => {
+    const down = (label: string, why: string, seen: string | null) =>
+      hostOf(label, { state: "down", why, seen });
+    const hosts = [
+      down("token", "HTTP 401: unauthorized", "2026-04-27T11:59:00Z"),
+      down("cut", "the connection was refused", "2026-04-26T12:00:01Z"),
+      down("old", "the connection was refused", "2026-04-26T12:00:00Z"),
+      down("never", "no answer within 3 s", null),
+      hostOf("up", { why: "HTTP 401" }),
+    ];
+    const labels = (text: string) => {
+      const query = parseHostQuery(text);
+      return "fault" in query ? query.fault : query.select(hosts, NOW).map(({ label }) => label);
+    };
+    expect(labels("failing")).toEqual(["token"]);
+    expect(labels("lost")).toEqual(["cut"]);
+    expect(labels("off")).toEqual(["old", "never"]);
+    expect(labels("down")).toEqual(["token", "cut", "old", "never"]);
   });
 
   test("can name 2,000 hosts one by one", () => {
