@@ -55,6 +55,8 @@ export interface Releases {
    *   `unavailable` without a key.
    */
   offered(paths: readonly string[], publicKey: string | undefined): Promise<Offer>;
+  /** Whether a file is there, whole as it was kept. */
+  has(file: Pick<ReleasedBinary, "sha256" | "size">): boolean;
   /** Removes what is not needed, but for the newest {@link KEPT}. */
   removeOthers(isNeeded: (sha256: string) => boolean): void;
 }
@@ -79,6 +81,7 @@ export function createReleases(folder: string): Releases {
       }));
       return { keyId: key.id, files };
     },
+    has: ({ sha256, size }) => lookThrough(join(folder, sha256))?.size === size,
     removeOthers(isNeeded) {
       const others = readdirSync(folder)
         .filter((name) => !isNeeded(name))

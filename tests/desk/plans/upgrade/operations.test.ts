@@ -1,17 +1,28 @@
 /** `svc admin upgrade`: which hosts get which file, and what is made of that. */
 import { describe, expect, test } from "bun:test";
-import { cpSync, existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { answerHere } from "../../../../src/cli/view";
 import { callOperation } from "../../../../src/core/call";
 import { localCaller } from "../../../../src/core/caller";
 import { OWNER } from "../../../../src/core/rights";
-import { upgradeHosts } from "../../../../src/desk/plans/upgrade/operations";
+import { keptReleases, upgradeHosts, upgradeToKept } from "../../../../src/desk/plans/upgrade/operations";
 import { silentLog } from "../../../../src/lib/log";
 import { configFiles } from "../../../../src/lib/paths";
 import { createService, type Service } from "../../../../src/service/service";
+import { addToken, tokenStore } from "../../../../src/trust/named-tokens";
 import { readContent } from "../../../../src/wire/job/content";
-import { releasedIn } from "../../../../src/wire/release/upgrade-messages";
+import { INSTALL, releasedIn } from "../../../../src/wire/release/upgrade-messages";
 import { rowsOf } from "../../../host/audit/support";
 import { publisher } from "../../../host/release/support";
 import { TOKEN, testServer, testService, until } from "../../../support";
@@ -184,6 +195,57 @@ test("files of another version than is expected are refused, before any of them 
     version: "0.2.0",
     hosts: [{ label: "lab-01" }],
   });
+});
+
+test("a release that the desk keeps goes to other hosts without its files at hand, as long as they are there", async () => {
+  using made = await release("0.2.0");
+  using own = publisher();
+  await using first = await upgradableHost(made);
+  await using second = await upgradableHost(made);
+  await using desk = await deskOf({ first: first.server.url, second: second.server.url });
+  const kept = () => callOperation(desk.service, keptReleases, {}, localCaller(desk.service, "api"));
+  const toKept = () => {
+    const input = { version: "0.2.0", on: "second", delivery_timeout_s: 2 };
+    return callOperation(desk.service, upgradeToKept, input, localCaller(desk.service, "api"));
+  };
+  expect(await kept()).toEqual({ releases: [] });
+  await expect(toKept()).rejects.toThrow("this desk keeps no release 0.2.0");
+  const one = await desk.upgrade([await own.file("x64")], own.text, { on: "first" });
+  expect(await kept()).toEqual({ releases: [{ version: "0.2.0", targets: [TARGET] }] });
+  const two = await toKept();
+  expect(two).toMatchObject({
+    version: "0.2.0",
+    hosts: [{ label: "second", version: "0.1.0", target: TARGET }],
+  });
+  const { ledger } = await desk.service.plans();
+  const [filesOfOne, filesOfTwo] = [one, two].map(({ id }) => {
+    const { seq } = ledger.find(`${id}`, () => true);
+    return releasedIn(readContent(ledger.content(seq)).actions);
+  });
+  expect(filesOfOne).toHaveLength(1);
+  expect(filesOfTwo).toEqual(filesOfOne);
+  const { releases } = configFiles(desk.configDir);
+  for (const name of readdirSync(releases)) rmSync(join(releases, name));
+  expect(await kept()).toEqual({ releases: [] });
+});
+
+test("what a plan of a token without admin says of a file makes no release of it", async () => {
+  using made = await release("0.2.0");
+  await using host = await upgradableHost(made);
+  await using desk = await testServer();
+  const entry = { label: "lab-01", base_url: host.server.url, token: TOKEN, tags: [] };
+  await (await desk.service.addressBook()).addAll([entry], false);
+  const files = configFiles(desk.configDir);
+  const token = await addToken(tokenStore(files, silentLog), { name: "bob", scope: ["operate"] });
+  const answer = await fetch(`${desk.server.url}/plans/new`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
+    body: JSON.stringify({ actions: [[INSTALL, { files: [made.file] }]], on: "all" }),
+  });
+  expect(answer.status).toBe(200);
+  mkdirSync(files.releases, { recursive: true });
+  cpSync(join(made.store, made.file.sha256), join(files.releases, made.file.sha256));
+  expect(await (await desk.call("/admin/releases")).json()).toEqual({ releases: [] });
 });
 
 test("beside a server, the command keeps the files, and the server makes the plan", async () => {
