@@ -39,6 +39,15 @@ export const hostAddress = (label, part = "") =>
   `#hosts/${encodeURIComponent(label)}${part === "" ? "" : `/${part}`}`;
 
 /**
+ * The page of a plan, and of its hosts those in a state.
+ *
+ * @param {string} id
+ * @param {string} [state]
+ */
+export const planAddress = (id, state = "") =>
+  `#plans/${encodeURIComponent(id)}${state === "" ? "" : `?state=${state}`}`;
+
+/**
  * What was on the screen of a host before a run failed.
  *
  * @param {string | null} label null for this host

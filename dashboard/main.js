@@ -9,6 +9,7 @@ import { button, el, newId, setText } from "./dom.js";
 import { Events } from "./events.js";
 import { moment } from "./format.js";
 import { icon } from "./icons.js";
+import { navCounts } from "./nav-counts.js";
 import { GROUPS, pages } from "./pages.js";
 import { paletteOf } from "./palette.js";
 import { badge, loading, notice, panel, refreshTimes } from "./parts.js";
@@ -67,6 +68,7 @@ skip.addEventListener("click", (event) => {
 let leave = new AbortController();
 /** What the token that is signed in may do. @type {import("./view.js").May} */
 let mayNow = () => false;
+const counts = navCounts(api, events, (page) => links.find(({ hash }) => hash === `#${page}`));
 const palette = paletteOf(api, (scope) => session.token !== null && mayNow(scope));
 
 document.body.append(
@@ -124,6 +126,8 @@ async function show(reason = "") {
   const may = mayOf(rights);
   mayNow = may;
   showRights(rights, may);
+  // What is not known to be allowed is not asked for beside the page.
+  if (rights !== null) counts.follow(may);
   // A page may show one of several things: `#live:LABEL`, `#hosts/LABEL`.
   const asked = addressIn(location.hash);
   const named = pages.find(({ name }) => asked.page === name);

@@ -1,18 +1,14 @@
 /**
- * The palette (Ctrl+K, ⌘K): goes to a page or to a host, or to the command of that name. It changes nothing by itself.
+ * The palette (Ctrl+K, ⌘K): goes to a page, a host, a plan, a stored script or a command by its name. It changes nothing by itself.
  */
-import { hostAddress } from "./address.js";
 import { el, newId } from "./dom.js";
 import { icon } from "./icons.js";
-import { pages } from "./pages.js";
+import { placesOf } from "./palette-places.js";
 
 /** How many answers are shown. */
 const SHOWN = 12;
 
-/** Milliseconds for which what was asked is used again. */
-const MAX_AGE = 60_000;
-
-/** Somewhere to go. @typedef {{ text: string, kind: string, href: string, icon: import("./icons.js").IconName }} Place */
+/** @typedef {import("./palette-places.js").Place} Place */
 
 /**
  * @param {import("./api.js").Api} api
@@ -23,56 +19,27 @@ export function paletteOf(api, may) {
   const field = el("input", {
     ...{ type: "search", role: "combobox", spellcheck: "false", autocomplete: "off" },
     ...{
-      "aria-label": "Go to a page, a host or a command",
+      "aria-label": "Go to a page, a host, a plan, a script or a command",
       "aria-controls": listId,
       "aria-expanded": "true",
     },
-    ...{ "aria-autocomplete": "list", placeholder: "A page, a host or a command" },
+    ...{ "aria-autocomplete": "list", placeholder: "A page, a host, a plan, a script or a command" },
   });
   const list = el("ul", { id: listId, role: "listbox", "aria-label": "Places" });
   const none = el("p", { class: "hint", role: "status" });
   const dialog = el("dialog", { class: "palette", "aria-label": "Go to" }, field, list, none);
   /** @type {readonly Place[]} */
-  let places = [];
-  /** @type {readonly Place[]} */
   let found = [];
   let chosen = 0;
 
-  const pagesOf = () =>
-    pages
-      .filter(({ scope }) => may(scope))
-      .map(({ name, title, icon: shape }) => ({
-        ...{ text: title, kind: "page", href: `#${name}`, icon: shape },
-      }));
+  const places = placesOf(api, may);
+  /** @type {readonly Place[]} */
+  let known = [];
 
   async function load() {
-    places = pagesOf();
+    known = places.pages();
     show();
-    if (!may("read")) return;
-    const [hosts, commands] = await Promise.all([
-      api.get("admin/fleet", { maxAge: MAX_AGE }).then(
-        ({ body }) => body,
-        () => [],
-      ),
-      api.get("commands", { maxAge: MAX_AGE }).then(
-        ({ body }) => body.commands,
-        () => [],
-      ),
-    ]);
-    places = [
-      ...pagesOf(),
-      ...hosts.map(({ label }) => ({
-        ...{ text: label, kind: "host", href: hostAddress(label), icon: /** @type {const} */ ("hosts") },
-      })),
-      ...commands.map((name) => ({
-        ...{
-          text: name,
-          kind: "command",
-          href: `#actions?command=${name}`,
-          icon: /** @type {const} */ ("actions"),
-        },
-      })),
-    ];
+    known = await places.all();
     show();
   }
 
@@ -81,7 +48,7 @@ export function paletteOf(api, may) {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
     /** @type {Place[][]} */
     const ranks = [[], [], []];
-    for (const place of places) {
+    for (const place of known) {
       const text = place.text.toLowerCase();
       if (!words.every((word) => text.includes(word))) continue;
       const rank = text === words[0] ? 0 : text.startsWith(words[0] ?? "") ? 1 : 2;

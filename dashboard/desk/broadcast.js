@@ -4,18 +4,15 @@
 import { ask } from "../dialog.js";
 import { button, el, labelled, setText } from "../dom.js";
 import { counted, milliseconds } from "../format.js";
-import { parseScript, stopChoice } from "../host/script.js";
+import { stopChoice } from "../host/script.js";
 import { actionButton, badge, json, nothing, notice, panel, prose } from "../parts.js";
 import { table } from "../table.js";
-import { makePlan } from "./plan-form.js";
+import { hostActionsField, listFor } from "./plan-form.js";
 
 /** @typedef {import("../wire").Answer<"admin/broadcast">} Delivery */
 
 /** Milliseconds between two updates of the table: each lays out all rows, and many hosts answer at once. */
 const SHOWN_AFTER_MS = 250;
-
-/** The draft goes with the tab, like the token. */
-const DRAFT_KEY = "svc-broadcast";
 
 /** @type {Record<string, import("../parts.js").Tone>} */
 const TONES = {
@@ -32,23 +29,16 @@ const TONES = {
  * @param {Set<string>} selected labels of the hosts to send to; call `tellSelection` when they change
  */
 export function broadcastPanel({ api, signal }, selected) {
-  const text = el("textarea", {
-    spellcheck: "false",
-    rows: 6,
-    "aria-label": "Actions for the hosts, as JSON",
-  });
-  text.value = sessionStorage.getItem(DRAFT_KEY) ?? '[["AC_get_mouse_position"]]';
-  text.addEventListener("input", () => sessionStorage.setItem(DRAFT_KEY, text.value));
+  const text = hostActionsField({ "aria-label": "Actions for the hosts, as JSON" });
   const canary = el("input", { type: "number", min: 0, value: 0 });
   const failures = el("input", { value: "100%", pattern: "\\d+%?" });
   const parallel = el("input", { placeholder: "64", pattern: "\\d+%?" });
   const stop = stopChoice();
   const go = actionButton("Broadcast…", start, (error) => made.tell(error), { class: "primary" });
-  const plan = actionButton("Plan…", makeOne, (error) => made.tell(error));
   const cancel = button("Cancel", () => running?.abort());
   cancel.hidden = true;
   const summary = el("div", { role: "status" });
-  const made = panel("Broadcast", { tools: [cancel, plan, go] });
+  const made = panel("Broadcast", { tools: [cancel, go] });
   const results = table({
     label: "Results, in order of arrival",
     columns: [
@@ -89,20 +79,10 @@ export function broadcastPanel({ api, signal }, selected) {
     setText(go, selected.size === 0 ? "Broadcast…" : `Broadcast to ${counted(selected.size, "host")}…`);
   }
 
-  function wanted() {
-    if (selected.size === 0) throw new Error("Select at least one host above.");
-    const { actions, says } = parseScript(text.value);
-    if (says) throw new Error("A broadcast takes the list alone: choose below when it stops.");
-    return { labels: [...selected], actions };
-  }
-
-  async function makeOne() {
-    const { labels, actions } = wanted();
-    await makePlan(api, labels, actions, stop.value());
-  }
-
   async function start() {
-    const { labels, actions } = wanted();
+    if (selected.size === 0) throw new Error("Select at least one host above.");
+    const labels = [...selected];
+    const actions = await listFor(api, text.value);
     const question = [
       el("p", {}, labels.join(", ")),
       // A token that reads no reference has the refusals of the hosts alone.

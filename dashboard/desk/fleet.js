@@ -2,7 +2,7 @@
  * The fleet of a desk at a glance: hosts that answer and that do not, plans that fail, logs that are broken. Hidden where no host is
  * in the address book.
  */
-import { hostAddress } from "../address.js";
+import { hostAddress, planAddress } from "../address.js";
 import { el } from "../dom.js";
 import { count, counted } from "../format.js";
 import { figure, nothing, panel } from "../parts.js";
@@ -16,7 +16,10 @@ const NAMED = 8;
 const EVERY_S = 30;
 const REST_S = 120;
 
-/** What is wrong: where, what, and the page that has more. @typedef {{ page: string, where: string, what: string }} Trouble */
+/** What is wrong: where, what, and the address that has more. @typedef {{ page: "hosts" | "plans", href: string, where: string, what: string }} Trouble */
+
+/** Where something is wrong with a host. @param {string} label */
+const atHost = (label) => ({ page: /** @type {const} */ ("hosts"), href: hostAddress(label), where: label });
 
 /** @param {import("../view.js").View} view */
 export function fleetPanel({ may, poll }) {
@@ -40,15 +43,8 @@ export function fleetPanel({ may, poll }) {
       {
         label: "Where",
         kind: "wide",
-        cell: (/** @type {Trouble} */ { page, where }) =>
-          el(
-            "a",
-            {
-              href: page === "hosts" ? hostAddress(where) : `#${page}`,
-              ...(page === "plans" && { class: "whole" }),
-            },
-            where,
-          ),
+        cell: (/** @type {Trouble} */ { page, href, where }) =>
+          el("a", { href, ...(page === "plans" && { class: "whole" }) }, where),
       },
       { label: "What", kind: "wide", cell: ({ what }) => el("span", { class: "prose" }, what) },
     ],
@@ -114,7 +110,7 @@ export function fleetPanel({ may, poll }) {
         figures.down.show(count(down.length), down.length > 0 ? "error" : "none");
         show(
           "hosts",
-          down.map(({ label, error }) => ({ page: "hosts", where: label, what: error ?? "down" })),
+          down.map(({ label, error }) => ({ ...atHost(label), what: error ?? "down" })),
         );
       },
       fail: (error) => fail("hosts", error),
@@ -134,7 +130,7 @@ export function fleetPanel({ may, poll }) {
         show(
           "plans",
           failing.map(({ id, state, counts, total, commands }) => ({
-            page: "plans",
+            ...{ page: /** @type {const} */ ("plans"), href: planAddress(id) },
             where: `Plan ${id.slice(0, 8)}`,
             what: `${state}: ${count(failuresIn(counts))} of ${counted(total, "host")} failed (${commands.join(", ")})`,
           })),
@@ -156,8 +152,7 @@ export function fleetPanel({ may, poll }) {
         show(
           "logs",
           broken.map(({ label, state, reason }) => ({
-            page: "hosts",
-            where: label,
+            ...atHost(label),
             what: `its audit log: ${state}${reason === null ? "" : `, ${reason}`}`,
           })),
         );

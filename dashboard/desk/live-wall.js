@@ -1,5 +1,5 @@
 /**
- * The wall: small pictures of the screens of the selected hosts, twice a second, and of the desktops on demand beside them. The server
+ * The wall: small pictures of the screens of some hosts, twice a second, and of the desktops on demand beside them. The server
  * asks the hosts, and only for those tiles that a person sees.
  */
 import { ApiError } from "../api-error.js";
@@ -22,17 +22,17 @@ const AT_ONCE = 4;
 
 /**
  * @param {import("../view.js").View} view
- * @param {Set<string>} selected labels of hosts
+ * @param {ReadonlySet<string>} selected labels of hosts; call `show` when they change
  */
 export function wallPanel(view, selected) {
   const { api, signal } = view;
   const isOn = button("Show", toggle, { role: "switch", "aria-checked": "false", class: "switch" });
   const odd = oddFirst(view, selected, { changed: show, fail: (trouble) => made.fail(trouble) });
-  const made = panel("Screens of the selected hosts", { tools: [odd.toggle, isOn] });
+  const made = panel("Screens", { tools: [odd.toggle, isOn] });
   const tiles = el("div", { class: "wall" });
   const hint = nothing(
     "No host is selected",
-    "Select hosts above: their screens appear here, small, and are live in their own page.",
+    "Select hosts above, or search for some: their screens appear here, small, and are live in their own page.",
   );
   made.root.classList.add("wall-panel");
   /** By their addresses. @type {Map<string, ReturnType<typeof tile>>} */
@@ -70,7 +70,7 @@ export function wallPanel(view, selected) {
     show();
   }
 
-  /** Shows a tile for each screen of the hosts that are selected now. */
+  /** Shows a tile for each screen of the hosts of now. */
   function show() {
     odd.show(watches());
     const labels = odd.sorted(watches() ? [...selected].sort() : []);

@@ -14,7 +14,7 @@ const LEAST = 4;
 
 /**
  * @param {import("../view.js").View} view
- * @param {Set<string>} selected labels of hosts
+ * @param {ReadonlySet<string>} selected labels of hosts
  * @param {{ changed: () => void, fail: (trouble: { message: string } | null) => void }} page `changed` shows the wall anew
  */
 export function oddFirst({ api, signal }, selected, { changed, fail }) {

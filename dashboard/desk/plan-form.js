@@ -1,18 +1,37 @@
 /**
- * Making a plan: its limits are filled in, then all that it does is shown, and then it is applied.
+ * Making a plan for hosts that are selected: what it does and its limits are filled in, then all of it is shown, and then it is applied.
  */
+import { planAddress } from "../address.js";
 import { fill } from "../dialog.js";
 import { el, labelled } from "../dom.js";
-import { askToApply } from "./plan.js";
-import { SHOWN_KEY } from "./plans.js";
+import { draftField, readScript, stopChoice } from "../host/script.js";
+import { askToApply } from "./plan-review.js";
+
+/** Where the tab keeps the list of actions for hosts: a broadcast and a plan have one. */
+const DRAFT_KEY = "svc-broadcast";
+
+/** A field for a list of actions for hosts. @param {import("../dom.js").Attributes} [attributes] */
+export const hostActionsField = (attributes = {}) =>
+  draftField(DRAFT_KEY, '[["AC_get_mouse_position"]]', { rows: 6, ...attributes });
 
 /**
+ * The list that hosts get.
+ *
  * @param {import("../api.js").Api} api
- * @param {readonly string[]} labels
- * @param {readonly unknown[]} actions
- * @param {boolean | "focus"} stop_on_error
+ * @param {string} text
  */
-export async function makePlan(api, labels, actions, stop_on_error) {
+export async function listFor(api, text) {
+  const { actions, says } = await readScript(api, text);
+  if (says) throw new Error("Hosts take the list alone: choose below when it stops.");
+  return actions;
+}
+
+/**
+ * Fields for how a plan goes: its waves, how many may fail, and until when.
+ *
+ * @param {{ failures: string }} words `failures`: what an empty field of failures means
+ */
+export function limitFields({ failures: unsaid }) {
   const waves = el("input", { value: "1, 10%, 100%", required: true, spellcheck: "false" });
   const pause = el("input", { type: "number", min: 0, value: "60", required: true });
   const failures = el("input", { pattern: "\\d+%?" });
@@ -25,36 +44,65 @@ export async function makePlan(api, labels, actions, stop_on_error) {
     required: true,
   });
   const queue = el("input", { type: "checkbox", checked: true });
-  let plan = /** @type {import("../wire").Answer<"plans/new"> | null} */ (null);
-  const post = async () => {
-    plan = await api.post("plans/new", {
-      actions: [...actions],
-      on: labels.join(","),
+  return {
+    fields: [
+      labelled("Waves", waves, "How many hosts have begun with each: numbers, or shares of all."),
+      labelled("Pause between two waves, in seconds", pause),
+      labelled(
+        "Max. failures",
+        failures,
+        `After more, the plan is paused: a number of hosts or a percentage. Empty: ${unsaid}.`,
+      ),
+      labelled("Expires after, in hours", hours, "Nothing of it begins later."),
+      el("label", { class: "check" }, queue, "Hosts that are off get it when they are back"),
+    ],
+    values: () => ({
       waves: waves.value.split(/[\s,]+/).filter(Boolean),
       pause_s: pause.valueAsNumber,
       ...(failures.value.trim() !== "" && { max_failures: failures.value.trim() }),
       expires_s: hours.valueAsNumber * 3_600,
       queue: queue.checked,
-      stop_on_error,
+    }),
+  };
+}
+
+/**
+ * Shows all that a plan does, which is applied or not, and then goes to its page. One that is not applied is kept.
+ *
+ * @param {import("../api.js").Api} api
+ * @param {Parameters<typeof askToApply>[1]} plan
+ */
+export async function reviewed(api, plan) {
+  await askToApply(api, plan);
+  location.hash = planAddress(plan.id);
+}
+
+/**
+ * @param {import("../api.js").Api} api
+ * @param {readonly string[]} labels
+ */
+export async function makePlan(api, labels) {
+  const text = hostActionsField();
+  const stop = stopChoice();
+  const limits = limitFields({ failures: "none in a wave smaller than the hosts after it" });
+  let plan = /** @type {import("../wire").Answer<"plans/new"> | null} */ (null);
+  const post = async () => {
+    const actions = await listFor(api, text.value);
+    plan = await api.post("plans/new", {
+      actions,
+      on: labels.join(","),
+      ...limits.values(),
+      stop_on_error: stop.value(),
     });
   };
   const filled = await fill(
     "Make a plan",
     "Next",
     post,
-    labelled("Waves", waves, "How many hosts have begun with each: numbers, or shares of all."),
-    labelled("Pause between two waves, in seconds", pause),
-    labelled(
-      "Max. failures",
-      failures,
-      "After more, the plan is paused: a number of hosts or a percentage. Empty: none in a wave smaller than the hosts after it.",
-    ),
-    labelled("Expires after, in hours", hours, "Nothing of it begins later."),
-    el("label", { class: "check" }, queue, "Hosts that are off get it when they are back"),
+    el("p", { class: "prose" }, labels.length > 20 ? `${labels.slice(0, 20).join(", ")} …` : labels.join(", ")),
+    labelled("Actions for the hosts, as JSON", text),
+    labelled("When an action fails on a host", stop.root, "Decides for that host only."),
+    ...limits.fields,
   );
-  if (!filled || !plan) return;
-  sessionStorage.setItem(SHOWN_KEY, plan.id);
-  // A plan that is not applied is kept, and can be applied on its page.
-  await askToApply(api, plan);
-  location.hash = "#plans";
+  if (filled && plan) await reviewed(api, plan);
 }

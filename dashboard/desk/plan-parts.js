@@ -20,29 +20,52 @@ const PLAN_TONES = {
   expired: "warn",
 };
 
-const FAILED = /** @type {const} */ (["failed", "timeout", "unreachable", "refused", "unknown"]);
+/** What ran and went wrong, or may have; and what never began. */
+const WENT_WRONG = /** @type {const} */ (["failed", "timeout", "refused", "unknown"]);
+const NOT_REACHED = /** @type {const} */ (["unreachable", "expired"]);
+
+/** How many hosts are in these states. @param {Plan["counts"]} counts @param {readonly string[]} states */
+const hostsIn = (counts, states) => states.reduce((sum, one) => sum + (counts[one] ?? 0), 0);
 
 /** How many hosts of a plan have failed. @param {Plan["counts"]} counts */
-export const failuresIn = (counts) => FAILED.reduce((sum, one) => sum + (counts[one] ?? 0), 0);
+export const failuresIn = (counts) => hostsIn(counts, [...WENT_WRONG, "unreachable"]);
 
-/** The colour of a plan: one that is done is good only where no host has failed. @param {Pick<Plan, "state" | "counts">} plan */
-export const planTone = ({ state, counts }) =>
-  state === "done" && failuresIn(counts) > 0 ? "error" : PLAN_TONES[state];
+/**
+ * The colour of a plan: the worst host decides about one that is over.
+ *
+ * @param {Pick<Plan, "state" | "counts">} plan
+ * @returns {Tone}
+ */
+export function planTone({ state, counts }) {
+  if (state !== "done") return PLAN_TONES[state];
+  if (hostsIn(counts, WENT_WRONG) > 0) return "error";
+  return hostsIn(counts, NOT_REACHED) > 0 ? "warn" : "ok";
+}
 
-/** In the order in which they are shown. @type {Record<Target["state"], Tone>} */
+/** The state of a plan; one that is over says how it went. @param {Pick<Plan, "state" | "counts" | "total">} plan */
+export function planWords({ state, counts, total }) {
+  if (state !== "done") return state;
+  const wrong = hostsIn(counts, WENT_WRONG);
+  const missed = hostsIn(counts, NOT_REACHED);
+  if (wrong > 0) return `ended: ${count(wrong)} of ${count(total)} failed`;
+  if (missed > 0) return `ended: ${count(missed)} of ${count(total)} not reached`;
+  return `ended: ${count(counts.ok ?? 0)} of ${count(total)} ok`;
+}
+
+/** In the order in which they are shown: failures first. @type {Record<Target["state"], Tone>} */
 export const TONES = {
-  ok: "ok",
+  failed: "error",
+  timeout: "error",
+  refused: "error",
+  unknown: "error",
+  unreachable: "warn",
+  expired: "warn",
   running: "info",
   sent: "info",
   waiting: "warn",
   planned: "none",
-  failed: "error",
-  timeout: "error",
-  unreachable: "error",
-  refused: "error",
-  unknown: "error",
   cancelled: "none",
-  expired: "warn",
+  ok: "ok",
 };
 
 export const STATES = /** @type {Array<Target["state"]>} */ (Object.keys(TONES));
@@ -106,17 +129,19 @@ export function aboutOf({
   expires,
   ended,
   owner,
+  targets,
 }) {
-  const open = ["planned", "waiting", "sent", "running"].reduce((sum, one) => sum + (counts[one] ?? 0), 0);
+  const open = hostsIn(counts, ["planned", "waiting", "sent", "running"]);
   const tone = planTone({ state, counts });
   return [
     notice(
       tone,
-      el("strong", {}, state),
+      el("strong", {}, planWords({ state, counts, total })),
       reason === null ? "" : `: ${reason}`,
       `. ${count(total - open)} of ${counted(total, "host")} ${total - open === 1 ? "has" : "have"} ended.`,
     ),
     countsOf(counts),
+    ...reasonsOf(targets),
     el(
       "dl",
       { class: "facts" },
@@ -130,6 +155,27 @@ export function aboutOf({
       ...factsOf(ended === null ? "Expires" : "Ended", time(ended ?? expires)),
     ),
   ];
+}
+
+/** Reasons that are listed: more are seldom the same for many hosts. */
+const REASONS = 5;
+
+/**
+ * Why hosts failed, where several did for the same reason; the most frequent first.
+ *
+ * @param {readonly Target[]} targets those that are listed
+ */
+function reasonsOf(targets) {
+  /** @type {Map<string, number>} */
+  const hosts = new Map();
+  for (const { state, error } of targets)
+    if (error !== null && TONES[state] !== "ok") hosts.set(error, (hosts.get(error) ?? 0) + 1);
+  const shared = [...hosts].filter(([, times]) => times > 1).sort(([, a], [, b]) => b - a);
+  if (shared.length === 0) return [];
+  const items = shared
+    .slice(0, REASONS)
+    .map(([error, times]) => el("li", { class: "prose" }, `${count(times)} × ${error}`));
+  return [el("ul", { class: "advice", "aria-label": "Why hosts failed" }, ...items)];
 }
 
 /**

@@ -1,22 +1,19 @@
 /**
  * One plan: its waves and hosts as they go, and what can be done with it.
  */
-import { keptAddress } from "../address.js";
+import { keptAddress, planAddress } from "../address.js";
 import { ask, fill } from "../dialog.js";
 import { el, labelled, setText } from "../dom.js";
 import { count, counted } from "../format.js";
 import { icon } from "../icons.js";
-import { actionButton, badge, nothing, offer, panel, prose, time } from "../parts.js";
-import { signed } from "../passkey.js";
+import { actionButton, badge, copyButton, nothing, offer, panel, prose, time } from "../parts.js";
 import { table } from "../table.js";
 import { aboutOf, barOf, countsOf, reviewOf, STATES, TONES, wavesOf } from "./plan-parts.js";
+import { askToApply, LISTED, pathOf } from "./plan-review.js";
 
 /** @typedef {import("./plan-parts.js").Plan} Plan */
 /** @typedef {import("./plan-parts.js").Target} Target */
 /** @typedef {import("./plan-parts.js").Wave} Wave */
-
-/** Hosts that are listed at once. */
-const LISTED = 200;
 
 /** What can run again, and whether it is proposed: where it may have run already, a person decides. */
 const RETRIABLE = /** @type {const} */ ([
@@ -30,20 +27,12 @@ const RETRIABLE = /** @type {const} */ ([
 ]);
 
 /**
- * A path of one plan.
- *
- * @template {string} Rest
- * @param {string} id
- * @param {Rest} rest
- */
-const pathOf = (id, rest) => /** @type {`plans/{id}${Rest}`} */ (`plans/${id}${rest}`);
-
-/**
  * The plan that was chosen last; `changed` is called when something was done with it.
  *
  * @param {import("../view.js").View} view
+ * @param {(state: string) => void} listing is called with the state of the hosts that somebody wants listed; empty for any
  */
-export function planPanel({ api, may, poll }) {
+export function planPanel({ api, may, poll }, listing) {
   let chosen = "";
   /** @type {Plan | null} */
   let plan = null;
@@ -64,10 +53,14 @@ export function planPanel({ api, may, poll }) {
     cancel: tool("remove", "Cancel…", cancel),
     remove: tool("remove", "Remove…", remove),
   };
-  const made = panel("Plan", { tools: Object.values(buttons) });
+  const copy = copyButton("Copy link", () => new URL(planAddress(chosen), location.href).href, "to the plan");
+  const made = panel("Plan", { tools: [...Object.values(buttons), copy] });
   const about = el("div", {});
   const which = el("select", {});
-  which.addEventListener("change", () => void polled?.now());
+  which.addEventListener("change", () => {
+    listing(which.value);
+    void polled?.now();
+  });
   const more = el("p", { class: "hint" });
 
   const waves = table({
@@ -140,6 +133,7 @@ export function planPanel({ api, may, poll }) {
   /** @param {Plan} answer */
   function show(answer) {
     made.fail(null);
+    const isSame = plan?.id === answer.id;
     plan = answer;
     const { id, kind, state, counts, total, owner } = answer;
     // Another desk runs it, and changes it.
@@ -151,7 +145,15 @@ export function planPanel({ api, may, poll }) {
     buttons.retry.hidden = !own || state === "new" || !RETRIABLE.some(([one]) => counts[one]);
     buttons.remove.hidden = !here || answer.ended === null;
     buttons.cancel.hidden = !here || !["new", "running", "paused"].includes(state);
-    const next = el("div", { class: "stack" }, ...aboutOf(answer), ...reviewOf(answer));
+    // What has begun was looked at before: it folds away, unless somebody unfolds it.
+    const isOpen = isSame ? about.querySelector("details[open]") !== null : state === "new";
+    const review = el(
+      "details",
+      { open: isOpen },
+      el("summary", {}, "What it does, and its limits"),
+      ...reviewOf(answer),
+    );
+    const next = el("div", { class: "stack" }, ...aboutOf(answer), review);
     // What is selected in it stays so.
     if (!about.firstElementChild?.isEqualNode(next)) about.replaceChildren(next);
     waves.show(wavesOf(answer));
@@ -160,7 +162,7 @@ export function planPanel({ api, may, poll }) {
       `any: ${counted(total, "host")}`,
       STATES.filter((one) => counts[one]),
     );
-    targets.show(answer.targets);
+    targets.show(answer.targets.toSorted((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state)));
     const listed = which.value === "" ? total : (counts[which.value] ?? 0);
     setText(
       more,
@@ -232,11 +234,13 @@ export function planPanel({ api, may, poll }) {
     root: made.root,
     /** @type {() => Promise<void>} */
     changed: async () => {},
-    /** @param {string} id */
-    show(id) {
+    /** @param {string} id @param {string} [state] of the hosts that are listed; empty for any */
+    show(id, state = "") {
       if (id === chosen) return;
       chosen = id;
-      which.value = "";
+      const known = STATES.some((one) => one === state);
+      which.replaceChildren(...(known ? [el("option", { value: state }, state)] : []));
+      which.value = known ? state : "";
       if (polled) return void polled.now();
       polled = poll({
         path: () =>
@@ -250,35 +254,4 @@ export function planPanel({ api, may, poll }) {
     },
   };
   return self;
-}
-
-/**
- * Shows all that a plan will do, and applies it if that is wanted.
- *
- * @param {import("../api.js").Api} api
- * @param {{ id: string, digest: string, refusing?: ReadonlyArray<{ label: string, why: string }> }} made `refusing`: the hosts
- *   that will refuse it as they are now.
- */
-export async function askToApply(api, { id, digest, refusing = [] }) {
-  const { body: plan } = await api.get(pathOf(id, /** @type {""} */ (`?limit=${LISTED}`)), { maxAge: 0 });
-  const { commands, waves, total, targets } = plan;
-  const hosts = targets.map(({ label }) => label);
-  return fill(
-    `Run this plan on ${counted(total, "host")}?`,
-    "Apply",
-    () => signed((headers) => api.post(pathOf(id, "/apply"), { digest }, { headers })),
-    el(
-      "p",
-      { class: "prose" },
-      hosts.join(", "),
-      total > hosts.length ? ` and ${count(total - hosts.length)} more` : "",
-    ),
-    el("p", {}, `Waves: ${waves.map((end) => count(end)).join(", ")}`),
-    el("p", {}, "Commands: ", el("code", {}, commands.join(", "))),
-    ...refusing.map(({ label, why }) =>
-      el("p", { class: "prose" }, badge("warn", `${label} will refuse it`), ` ${why}`),
-    ),
-    ...reviewOf(plan),
-    el("p", { class: "hint" }, "Digest ", el("code", {}, digest)),
-  );
 }

@@ -1,13 +1,14 @@
 /**
  * Actions: write, check and run a list of actions, and look up what each command takes.
  */
+import { addressIn, keepInAddress } from "../address.js";
 import { el, labelled, setText } from "../dom.js";
 import { counted, milliseconds } from "../format.js";
 import { icon } from "../icons.js";
 import { actionButton, asError, badge, json, nothing, notice, panel, prose } from "../parts.js";
 import { table } from "../table.js";
 import { referencePanel } from "./reference.js";
-import { parseScript, stopChoice } from "./script.js";
+import { draftField, parseScript, readScript, stopChoice } from "./script.js";
 
 /** Milliseconds after which the page says where else a run is shown: it may take hours, or its answer may be lost. */
 const LATE_MS = 75_000;
@@ -35,16 +36,17 @@ export function open(view) {
       reference,
     ),
   );
+  const script = addressIn(location.hash).query.get("script");
+  if (script === null) return;
+  // Once: the address of now adds nothing when it is opened again.
+  keepInAddress("actions", {});
+  void editor.insert(["AC_run_script", { path: `script:${script}` }]);
 }
 
 /** @param {import("../view.js").View} view */
 function editorPanel({ api, may, signal }) {
-  const text = el("textarea", { spellcheck: "false", rows: 14, "aria-label": "Actions, as JSON" });
-  text.value = sessionStorage.getItem(DRAFT_KEY) ?? EXAMPLE;
-  text.addEventListener("input", () => {
-    sessionStorage.setItem(DRAFT_KEY, text.value);
-    verdict.replaceChildren();
-  });
+  const text = draftField(DRAFT_KEY, EXAMPLE, { rows: 14, "aria-label": "Actions, as JSON" });
+  text.addEventListener("input", () => verdict.replaceChildren());
   const stop = stopChoice();
   const verdict = el("div", { role: "status" });
   const made = panel("Script", {
@@ -140,10 +142,10 @@ function editorPanel({ api, may, signal }) {
     root: made.root,
     outcomes: outcomes.root,
     /** Appends an action to the list. @param {readonly unknown[]} action */
-    insert(action) {
+    async insert(action) {
       let script;
       try {
-        script = parseScript(text.value);
+        script = await readScript(api, text.value);
       } catch (error) {
         tell(asError(error));
         return;

@@ -1,6 +1,7 @@
 /**
  * Reading an action script, and choosing when its run stops.
  */
+import { ApiError } from "../api-error.js";
 import { el } from "../dom.js";
 
 /** What a run does after an action that failed, and `stop_on_error` for it. */
@@ -16,6 +17,49 @@ export function stopChoice() {
   return { root, value: () => STOPS[root.selectedIndex]?.[1] ?? false };
 }
 
+/** Why a text is no script: it is not even JSON. */
+class NotJson extends Error {
+  constructor() {
+    super("The list is not JSON.");
+  }
+}
+
+/**
+ * A field for a list of actions; its text goes with the tab, like the token.
+ *
+ * @param {string} key where the tab keeps it
+ * @param {string} usual
+ * @param {import("../dom.js").Attributes} attributes
+ */
+export function draftField(key, usual, attributes) {
+  const field = el("textarea", { spellcheck: "false", ...attributes });
+  const kept = () => sessionStorage.getItem(key) ?? usual;
+  field.value = kept();
+  field.addEventListener("input", () => sessionStorage.setItem(key, field.value));
+  // Another field of the same list may have changed it.
+  field.addEventListener("focus", () => {
+    if (field.value !== kept()) field.value = kept();
+  });
+  return field;
+}
+
+/**
+ * {@link parseScript}; where the text is not JSON, the server says where and what it expected there.
+ *
+ * @param {import("../api.js").Api} api
+ * @param {string} text
+ */
+export async function readScript(api, text) {
+  try {
+    return parseScript(text);
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error;
+    const said = await api.post("execute/check", { text }, { changes: false }).catch((refusal) => refusal);
+    // A token without `read` is not told.
+    throw said instanceof ApiError && said.status === 400 ? said : error;
+  }
+}
+
 /**
  * The list in a script, also in `{"auto_control": […]}` or `{…, "actions": […]}`, and the script with another list.
  *
@@ -27,8 +71,8 @@ export function parseScript(text) {
   let script;
   try {
     script = JSON.parse(text.trim() || "[]");
-  } catch (error) {
-    throw new Error(`Not JSON: ${error instanceof Error ? error.message : error}`);
+  } catch {
+    throw new NotJson();
   }
   const key = ["auto_control", "actions"].find((name) => script?.[name] !== undefined);
   const list = key === undefined ? script : script[key];

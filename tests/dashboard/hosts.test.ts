@@ -60,7 +60,7 @@ test("10,000 hosts are a list of which only lines in view are there, found by wo
   // Nothing below them says that they are loaded still.
   expect(await page.locator(".hosts-empty").textContent()).toBe("");
   expect(await linesOf(page).count()).toBeLessThan(60);
-  await page.getByRole("button", { name: "100 down" }).waitFor();
+  await page.getByRole("button", { name: "100 lost" }).waitFor();
 
   await page.keyboard.press("/");
   await page.keyboard.type("tag:lab !healthy");
@@ -77,6 +77,13 @@ test("10,000 hosts are a list of which only lines in view are there, found by wo
   await page.getByLabel("Search hosts").fill("version:older");
   await page.getByText("version: expected a version, also <0.3 or >=0.2.1").waitFor();
   expect(await labelsOf(page)).toContain("lab-00207");
+  // Why nothing is found, in the words of `svc admin list`, and what was meant perhaps.
+  await page.getByLabel("Search hosts").fill("tags:lab");
+  await page.getByText("tags: is no property, so it was looked for in labels").waitFor();
+  await page.getByLabel("Search hosts").fill("lab-00007x");
+  await page.getByRole("button", { name: "Did you mean lab-00007?" }).click();
+  await page.getByRole("row", { name: /Select lab-00007/ }).waitFor();
+  expect(await page.locator(".hosts-fault").textContent()).toBe("");
 
   // A fresh tab at that address shows the same.
   await using other = await pageOf(host.url, MANY, "hosts?q=lab-0999&sort=-label");
@@ -119,6 +126,13 @@ test("hosts are found, selected and opened with the keyboard alone, and what is 
   await page.getByRole("link", { name: "Open" }).and(page.locator(":focus")).waitFor();
   await page.keyboard.press("Escape");
   await page.locator(".hosts-grid:focus").waitFor();
+  await page.keyboard.press("p");
+  await page.getByRole("dialog", { name: "Make a plan" }).getByText("lab-00100", { exact: true }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".hosts-grid:focus").waitFor();
+  await page.keyboard.press("?");
+  await page.locator("summary:focus", { hasText: "What can be searched for" }).waitFor();
+  await page.getByRole("grid").focus();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "lab-00100", level: 2 }).waitFor();
   expect(new URL(page.url()).hash).toBe("#hosts/lab-00100");
@@ -158,7 +172,7 @@ test("a thousand events change lines where they are, in few paints, and no line 
     new MutationObserver(() => (paints += 1)).observe(chips, { childList: true });
   }`);
   begin.resolve();
-  await page.getByRole("button", { name: "101 down" }).waitFor();
+  await page.getByRole("button", { name: "101 lost" }).waitFor();
   expect(await page.evaluate<number>("paints")).toBeLessThan(8);
   expect((await labelsOf(page)).slice(0, 3)).toEqual(["lab-00000", "lab-00001", "lab-00002"]);
 });
@@ -173,6 +187,9 @@ test("a view is saved with its name, and shows the same again; groups have the h
   expect(await page.locator(".host-group strong").allTextContents()).toEqual(["floor-7", "floor-8", "lab"]);
   expect(await violationsOn(page, true)).toEqual([]);
   await page.getByRole("button", { name: "Save view…" }).click();
+  await page.getByRole("dialog").getByLabel("Name").fill("   ");
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+  await page.getByText("Name the view with more than spaces").waitFor();
   await page.getByRole("dialog").getByLabel("Name").fill("two floors");
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
   await page.reload();
@@ -186,6 +203,83 @@ test("a view is saved with its name, and shows the same again; groups have the h
     "No saved views",
   ]);
   expect(tab.complaints).toEqual([]);
+});
+
+test("hosts that are down fail, are lost or are off, the worst first, and links have a time there and back", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  const yesterday = new Date(Date.now() - 25 * 3_600_000).toISOString();
+  const rows = [
+    rowOf("a-off", { state: "down", why: "the link was lost", seen: yesterday, rtt_ms: null }),
+    rowOf("b-busy", { state: "busy", why: "HTTP 429" }),
+    rowOf("c-lost", { state: "down", why: "the link was lost", rtt_ms: null }),
+    rowOf("d-failing", { state: "down", why: "HTTP 401: unauthorized", way: "https", rtt_ms: 132 }),
+    rowOf("e-up", { rtt_ms: 12 }),
+  ];
+  await using tab = await pageOf(host.url, rows);
+  const { page } = tab;
+  await page.getByRole("row", { name: /Select e-up/ }).waitFor();
+  expect(await labelsOf(page)).toEqual(["d-failing", "c-lost", "b-busy", "a-off", "e-up"]);
+  expect(await page.locator(".hosts-space .host-rtt").allTextContents()).toEqual(["–", "–", "1 ms", "–", "12 ms"]);
+  await page.getByRole("button", { name: "1 lost" }).click();
+  await page.getByRole("row", { name: /Select e-up/ }).waitFor({ state: "detached" });
+  expect(await labelsOf(page)).toEqual(["c-lost"]);
+  expect(await violationsOn(page, true)).toEqual([]);
+  await page.getByLabel("Search hosts").fill("");
+  await page.getByRole("button", { name: "RTT" }).click();
+  await page.getByRole("columnheader", { name: "RTT" }).and(page.locator("[aria-sort=ascending]")).waitFor();
+  expect((await labelsOf(page)).slice(0, 2)).toEqual(["b-busy", "e-up"]);
+  await page.setViewportSize({ width: 390, height: 844 });
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+  expect(tab.complaints).toEqual([]);
+});
+
+test("an address of a host that is none says so, and which label is near; that of one is copied", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  const permissions = ["clipboard-read", "clipboard-write"];
+  await using tab = await pageOf(host.url, MANY, "hosts/lab-0001/state", { permissions });
+  const { page } = tab;
+  await page.getByText("No host of the address book is labelled lab-0001. Did you mean lab-00001?").waitFor();
+  expect(await page.locator(".host-tabs").isVisible()).toBe(false);
+  expect(await page.getByRole("button", { name: "Poll" }).isVisible()).toBe(false);
+  expect(await violationsOn(page, true)).toEqual([]);
+  await page.getByRole("link", { name: "lab-00001" }).click();
+  await page.getByRole("heading", { name: "lab-00001", level: 2 }).waitFor();
+  await page.locator(".host-tabs").waitFor();
+  await page.getByRole("button", { name: "Copy link to lab-00001" }).click();
+  await page.getByRole("button", { name: "Copied to lab-00001" }).waitFor();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
+    `${host.url}/dashboard#hosts/lab-00001`,
+  );
+});
+
+test("the navigation counts hosts that need somebody, plans that run and what waits, as they change", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  const begin = Promise.withResolvers<void>();
+  const up = `event: host.up\nid: 1.1\ndata: ${JSON.stringify({ label: "lab-01", base_url: "link:x" })}\n\n`;
+  const lost = { state: "down", why: "the link was lost" };
+  await using tab = await openPage(browser, `${host.url}/dashboard#usb`, {
+    token: TOKEN,
+    async prepare(page) {
+      const hosts = [rowOf("lab-01", lost), rowOf("lab-02", lost)];
+      await page.route(/\/admin\/fleet\?q=/, (route) => route.fulfill({ json: hosts }));
+      await page.route(/\/plans\?state=running$/, (route) => route.fulfill({ json: { plans: [{}] } }));
+      await page.route(/\/approvals$/, (route) => route.fulfill({ json: { approvals: [], waiting: 3 } }));
+      await page.route(/\/events$/, async (route) => {
+        await begin.promise;
+        await route.fulfill({ contentType: "text/event-stream", body: up });
+      });
+    },
+  });
+  const { page } = tab;
+  const links = page.getByRole("navigation", { name: "Pages" });
+  for (const name of ["Hosts 2 need attention", "Plans 1 running", "Approvals 3 waiting"])
+    await links.getByRole("link", { name, exact: true }).waitFor();
+  expect(await violationsOn(page, true)).toEqual([]);
+  begin.resolve();
+  await links.getByRole("link", { name: "Hosts 1 need attention", exact: true }).waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Token").waitFor();
+  expect(await page.locator(".nav-count").count()).toBe(0);
 });
 
 test("more than ten hosts are removed only once their number was typed", async () => {
@@ -244,13 +338,16 @@ test("each part of a host has an address, and asks the host; the page is accessi
   expect(await violationsOn(page, true)).toEqual([]);
   await page.goto(`${desk.url}/dashboard#hosts/nobody`);
   await page.getByText("No host of the address book is labelled nobody.").waitFor();
+  expect(await page.locator(".host-tabs").isVisible()).toBe(false);
   expect(tab.complaints.filter((text) => !text.includes("503"))).toEqual([]);
 });
 
-test("the palette goes to a page, a host and a command by their names", async () => {
+test("the palette goes to a page, a host, a stored script and a command by their names", async () => {
   await using host = await serveSource(["--rate-limit", "0"]);
   await using tab = await pageOf(host.url, MANY, "usb");
   const { page } = tab;
+  const stored = { scripts: [{ name: "nightly-till" }], count: 1 };
+  await page.route(/\/scripts$/, (route) => route.fulfill({ json: stored }));
   const goTo = async (words: string, option: RegExp) => {
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox").fill(words);
@@ -262,6 +359,9 @@ test("the palette goes to a page, a host and a command by their names", async ()
   await page.getByRole("heading", { name: "lab-09999", level: 2 }).waitFor();
   await goTo("Folder", /Folder sync/);
   await page.getByRole("heading", { name: "Folder sync", level: 1 }).waitFor();
+  await goTo("nightly-till", /nightly-till/);
+  await page.getByText("AC_run_script was added to the end of the script.").waitFor();
+  expect(await page.getByLabel("Actions, as JSON").inputValue()).toContain('{"path":"script:nightly-till"}');
   await goTo("AC_screen_size", /AC_screen_size/);
   await page.getByRole("heading", { name: "Actions", level: 1 }).waitFor();
   await page.getByText(/^1 of \d+ found/).waitFor();

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { configFiles } from "../../src/lib/paths";
-import { browserTest, openPage, useBrowser } from "../browser";
+import { browserTest, openPage, useBrowser, violationsOn } from "../browser";
 import { post, serveSource, TOKEN } from "../support";
 
 const test = browserTest();
@@ -24,11 +24,15 @@ test("a plan is made of the selected hosts, shown whole before it is applied, an
   await using tab = await openPage(browser, `${host.url}/dashboard#hosts`, { token: TOKEN });
   const { page } = tab;
   const dialog = page.getByRole("dialog");
-  await page.getByRole("button", { name: "Plan…" }).click();
-  await page.getByText("Select at least one host above.").waitFor();
   await page.getByLabel("Select all hosts that are listed").check();
-  await page.getByLabel("Actions for the hosts").fill('[["AC_sleep", {"seconds": 0}]]');
-  await page.getByRole("button", { name: "Plan…" }).click();
+  const bulk = page.getByRole("group", { name: "Selected hosts" });
+  await bulk.getByRole("button", { name: "Plan…" }).click();
+  expect(await violationsOn(page, true)).toEqual([]);
+  const actions = dialog.getByLabel("Actions for the hosts");
+  await actions.fill('[["AC_sleep", {"seconds": 0]]');
+  await dialog.getByRole("button", { name: "Next" }).click();
+  await dialog.getByText("1:28: not JSON: expected , or }").waitFor();
+  await actions.fill('[["AC_sleep", {"seconds": 0}]]');
   await dialog.getByLabel("Waves", { exact: true }).fill("some");
   await dialog.getByRole("button", { name: "Next" }).click();
   await dialog.getByText("a number, or a share such as 10%").waitFor();
@@ -47,6 +51,7 @@ test("a plan is made of the selected hosts, shown whole before it is applied, an
   // What was not applied is kept, and can be.
   await page.getByRole("heading", { level: 1, name: "Plans" }).waitFor();
   await page.getByText("0 of 3 hosts have ended.").waitFor();
+  expect(new URL(page.url()).hash).toMatch(/^#plans\/[\da-f-]{36}$/);
   await page.getByRole("button", { name: "Apply…" }).click();
   await dialog.getByRole("button", { name: "Apply" }).click();
   await page.getByText("1 of 3 hosts has ended.").waitFor();
@@ -60,10 +65,17 @@ test("a plan is made of the selected hosts, shown whole before it is applied, an
   await page.getByText("3 of 3 hosts have ended.").waitFor();
   await waves.getByRole("row", { name: /^2 2 begun 2 ok/ }).waitFor();
   // Over, and yet not good: a host was unreachable.
-  await page.locator(".notice.error", { hasText: "done. 3 of 3 hosts have ended." }).waitFor();
+  const ended = "ended: 1 of 3 not reached. 3 of 3 hosts have ended.";
+  await page.locator(".notice.warn", { hasText: ended }).waitFor();
   await page.getByLabel("Hosts in the state").selectOption("ok");
   await hosts.getByRole("row", { name: /^gone/ }).waitFor({ state: "detached" });
   expect(await hosts.getByRole("row").count()).toBe(3);
+  await page.waitForURL(/\?state=ok$/);
+  // A fresh tab at that address shows the same.
+  await using other = await openPage(browser, page.url(), { token: TOKEN });
+  const same = other.page.getByRole("table", { name: "Hosts of the plan" });
+  await same.getByRole("row", { name: /^lab-01 2 ok/ }).waitFor();
+  expect(await same.getByRole("row").count()).toBe(3);
 
   await page.getByRole("button", { name: "Retry…" }).click();
   await dialog.getByLabel("unreachable: 1 host").waitFor();
@@ -71,7 +83,7 @@ test("a plan is made of the selected hosts, shown whole before it is applied, an
   await dialog.waitFor({ state: "hidden" });
   await page.getByText("3 of 3 hosts have ended.").waitFor();
   await page
-    .getByRole("row", { name: /done.*lab-01.*AC_sleep.*2 ok.*1 unreachable/s })
+    .getByRole("row", { name: /ended: 1 of 3 not reached.*lab-01.*AC_sleep.*1 unreachable.*2 ok/s })
     .first()
     .waitFor();
   expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
@@ -107,7 +119,7 @@ test("a plan that is made elsewhere appears, is paused and cancelled, and a broa
     .getByRole("row", { name: /broadcast: AC_sleep/ })
     .getByRole("button", { name: /^Show/ })
     .click();
-  await page.getByText("done. 1 of 1 host has ended.").waitFor();
+  await page.getByText("ended: 1 of 1 ok. 1 of 1 host has ended.").waitFor();
   expect(
     await page
       .getByRole("button", { name: /^(Apply|Pause|Resume|Retry)/ })
@@ -135,4 +147,108 @@ test("a plan of another desk is shown with its desk, and is not changed here", a
   await page.getByText("Its hosts are listed at that desk.").waitFor();
   for (const name of ["Pause", "Cancel…", "Retry…"])
     expect(await page.getByRole("button", { name, exact: true }).isVisible()).toBe(false);
+});
+
+test("a plan has an address that begins with its id, which the palette and a link have too; a step back leads to the plan before", async () => {
+  await using host = await desk();
+  const ids: string[] = [];
+  for (const seconds of [0, 1]) {
+    const made = await host.call("/plans/new", post({ actions: [["AC_sleep", { seconds }]], on: "lab-01" }));
+    ids.push(((await made.json()) as { id: string }).id);
+  }
+  const [first = "", second = ""] = ids;
+  const permissions = ["clipboard-read", "clipboard-write"];
+  const address = `${host.url}/dashboard#plans/${first.slice(0, 8)}`;
+  await using tab = await openPage(browser, address, { token: TOKEN, permissions });
+  const { page } = tab;
+  const shown = (id: string) => page.locator("dt:text-is('Plan') + dd", { hasText: id }).waitFor();
+  await shown(first);
+  await page.getByRole("button", { name: `Show the plan ${second.slice(0, 8)}` }).click();
+  await shown(second);
+  await page.getByRole("button", { name: "Copy link to the plan" }).click();
+  await page.getByRole("button", { name: "Copied to the plan" }).waitFor();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(`${host.url}/dashboard#plans/${second}`);
+  await page.goBack();
+  await shown(first);
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill(`${second.slice(0, 8)} sleep`);
+  await page.getByRole("option", { name: /AC_sleep on lab-01/ }).waitFor();
+  await page.keyboard.press("Enter");
+  await shown(second);
+  const listed = page.getByRole("table", { name: "Plans, the newest first" }).getByRole("row");
+  await page.getByLabel("Filter").fill("NEW sleep owner lab-01");
+  expect(await listed.count()).toBe(3);
+  await page.getByLabel("Filter").fill(`${first.slice(0, 8)} lab-01`);
+  await page.getByLabel("Filter").blur();
+  expect(await listed.count()).toBe(2);
+  expect(new URL(page.url()).hash).toBe(`#plans/${second}?q=${first.slice(0, 8)}%20lab-01`);
+  await page.getByLabel("Filter").fill("paused");
+  await page.getByText("No plan fits that").waitFor();
+  await page.goto(`${host.url}/dashboard#plans/no-such-plan`);
+  await page.getByText("There is no plan no-such-plan here").waitFor();
+  expect(await page.getByRole("table", { name: "Waves" }).isVisible()).toBe(false);
+  expect(tab.complaints).toEqual([]);
+});
+
+test("hosts that failed for the same reason are told together", async () => {
+  await using host = await desk();
+  const made = await host.call(
+    "/plans/new",
+    post({ actions: [["AC_fail", { message: "no display" }]], on: "lab-01,lab-02", max_failures: "100%" }),
+  );
+  const { id, digest } = (await made.json()) as { id: string; digest: string };
+  await host.call(`/plans/${id}/apply`, post({ digest, wait: true }));
+  await using tab = await openPage(browser, `${host.url}/dashboard#plans/${id}`, { token: TOKEN });
+  const { page } = tab;
+  await page.locator(".notice.error", { hasText: "ended: 2 of 2 failed" }).waitFor();
+  await page
+    .getByRole("list", { name: "Why hosts failed" })
+    .getByText(/^2 × .*no display/)
+    .waitFor();
+});
+
+test("hosts are upgraded from the page to a release that the desk keeps, and the page says how it gets one", async () => {
+  await using host = await desk();
+  const made = await host.call("/plans/new", post({ actions: [["AC_sleep", { seconds: 0 }]], on: "lab-01" }));
+  const { id, digest } = (await made.json()) as { id: string; digest: string };
+  let releases: object[] = [];
+  let asked: unknown;
+  await using tab = await openPage(browser, `${host.url}/dashboard#hosts`, {
+    token: TOKEN,
+    async prepare(page) {
+      await page.route(/\/admin\/releases$/, (route) => route.fulfill({ json: { releases } }));
+      await page.route(/\/admin\/upgrade$/, (route) => {
+        asked = route.request().postDataJSON();
+        const left_out = [{ label: "gone", version: null, target: null, why: "no answer" }];
+        const hosts = [{ label: "lab-01", version: "0.1.0", target: "linux-x64" }];
+        return route.fulfill({ json: { id, digest, version: "0.2.0", hosts, waves: [1], left_out } });
+      });
+    },
+  });
+  const { page } = tab;
+  const dialog = page.getByRole("dialog");
+  await page.getByLabel("Select gone").check();
+  await page.getByLabel("Select lab-01").check();
+  await page.getByRole("button", { name: "Upgrade…" }).click();
+  await dialog.getByText("This desk keeps no release yet.").waitFor();
+  expect(await dialog.getByLabel("Command").inputValue()).toBe(
+    "svc admin upgrade ./release --on 'gone,lab-01'",
+  );
+  await dialog.getByRole("button", { name: "Close" }).click();
+
+  releases = [{ version: "0.2.0", targets: ["linux-arm64", "linux-x64"] }];
+  await page.getByRole("button", { name: "Upgrade…" }).click();
+  await dialog.getByLabel("Release").selectOption("0.2.0");
+  await dialog.getByLabel("Leave out hosts that cannot be upgraded").check();
+  expect(await violationsOn(page, true)).toEqual([]);
+  await dialog.getByRole("button", { name: "Next" }).click();
+  await dialog.getByText("gone is left out").waitFor();
+  expect(asked).toEqual({
+    ...{ version: "0.2.0", on: "gone,lab-01", waves: ["1", "10%", "100%"], pause_s: 60 },
+    ...{ expires_s: 86_400, queue: true, skip: true },
+  });
+  await dialog.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("1 of 1 host has ended.").waitFor();
+  expect(new URL(page.url()).hash).toBe(`#plans/${id}`);
+  expect(tab.complaints).toEqual([]);
 });

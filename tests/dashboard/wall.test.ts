@@ -74,4 +74,10 @@ test("the wall sorts the screens by how much they differ, with the reason below 
   await until("the order of before", async () => (await shown()) === LABELS.join());
   expect(await wall.locator(".wall-why").allTextContents()).toEqual(["", "", "", ""]);
   expect(asked).toHaveLength(1);
+
+  // Without a selection, it has what a search has found.
+  await page.getByRole("button", { name: "Clear the selection" }).click();
+  await wall.getByText("No host is selected").waitFor();
+  await page.getByLabel("Search hosts").fill("lab-2,lab-4");
+  await until("the hosts that were found", async () => (await shown()) === "lab-2,lab-4");
 });

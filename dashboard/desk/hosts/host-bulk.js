@@ -1,10 +1,11 @@
 /**
  * What is done to the hosts that are selected, all at once.
  */
-import { fill } from "../../dialog.js";
-import { button, el, labelled, setText } from "../../dom.js";
+import { button, el, setText } from "../../dom.js";
 import { count } from "../../format.js";
-import { actionButton, copyButton } from "../../parts.js";
+import { actionButton, asError, copyButton } from "../../parts.js";
+import { makePlan } from "../plan-form.js";
+import { makeUpgrade } from "../upgrade-form.js";
 import { hostsOf } from "./host-words.js";
 
 /**
@@ -19,7 +20,7 @@ import { hostsOf } from "./host-words.js";
  *   tell: (trouble: import("../../parts.js").Trouble | null) => void,
  * }} of `send` goes to the list of actions that is sent to them, `screens` shows their screens
  */
-export function hostBulk({ may }, { selected, clear, acts, rows, send, screens, tell }) {
+export function hostBulk({ api, may }, { selected, clear, acts, rows, send, screens, tell }) {
   const labels = () => [...selected];
   const says = el("strong", { role: "status" });
   const onHosts = () => labels().join(",");
@@ -33,11 +34,13 @@ export function hostBulk({ may }, { selected, clear, acts, rows, send, screens, 
       { class: "buttons small" },
       may("operate") &&
         actionButton("Poll", () => rows.ask(labels()), tell, { "aria-label": "Poll the selected hosts" }),
+      may("operate") && actionButton("Plan…", () => makePlan(api, labels()), tell),
       may("operate") && button("Send actions…", send),
       may("screen") && button("Screens", screens),
       may("admin") && tags,
       may("admin") && actionButton("Tokens…", () => acts.rotate(withToken()), tell),
-      may("admin") && button("Upgrade…", upgrade),
+      may("admin") &&
+        actionButton("Upgrade…", () => makeUpgrade(api, labels(), hostsOf(selected.size)), tell),
       may("admin") &&
         actionButton("Remove…", () => removeAll(), tell, { "aria-label": "Remove the selected hosts" }),
       copyButton("Copy as --on", onHosts),
@@ -59,25 +62,13 @@ export function hostBulk({ may }, { selected, clear, acts, rows, send, screens, 
     return some;
   }
 
-  /** Its files are on the machine of who upgrades. */
-  function upgrade() {
-    const command = `svc admin upgrade ./release --on '${onHosts().replaceAll("'", "'\\''")}'`;
-    const text = el("textarea", { rows: 4, readonly: true, spellcheck: "false" }, command);
-    const words =
-      "The binaries of a release are files on the machine of who sends them. This makes the plan, which is applied on the page Plans:";
-    const copy = copyButton("Copy", () => command);
-    void fill(
-      `Upgrade ${hostsOf(selected.size)}`,
-      "Close",
-      async () => {},
-      words,
-      labelled("Command", text),
-      copy,
-    );
-  }
-
   return {
     root,
+    /** Makes a plan for the selected hosts, or for this one where none is. @param {string} label */
+    async plan(label) {
+      tell(null);
+      await makePlan(api, selected.size > 0 ? labels() : [label]).catch((error) => tell(asError(error)));
+    },
     /** @param {number} hidden how many of those selected are not listed */
     show(hidden) {
       root.hidden = selected.size === 0;

@@ -39,6 +39,8 @@ const MOVES = {
  * @property {(label: string) => void} open
  * @property {(label: string) => void} look opens its screen
  * @property {(label: string, by: HTMLElement) => void} menu
+ * @property {(label: string) => void} plan makes a plan for the selected hosts, or for this one where none is
+ * @property {() => void} help
  * @property {(tag: string) => void} tag
  * @property {(by: string) => void} sort
  */
@@ -199,6 +201,8 @@ export function hostList(acts, signal) {
     } else if (key === "Enter" && label !== "") acts.open(label);
     else if (key === "o" && label !== "") acts.look(label);
     else if (key === "m" && label !== "") acts.menu(label, lines.get(active)?.root ?? root);
+    else if (key === "p" && label !== "") acts.plan(label);
+    else if (key === "?") acts.help();
     else if (key === "Escape") acts.clear();
     else return;
     event.preventDefault();

@@ -4,7 +4,8 @@
 import { addressIn, hostAddress } from "../../address.js";
 import { el, setText } from "../../dom.js";
 import { icon } from "../../icons.js";
-import { actionButton, loading, notice, panel } from "../../parts.js";
+import { actionButton, copyButton, loading, notice, panel } from "../../parts.js";
+import { nearest } from "../../query.js";
 import { hostActs } from "./host-acts.js";
 import { hostRows } from "./host-rows.js";
 import { TABS } from "./host-tabs.js";
@@ -39,23 +40,16 @@ export function openHost(view, label) {
           () => rows.ask([label]),
           (error) => made.tell(error),
         ),
+      copyButton("Copy link", () => location.href, `to ${label}`),
     ],
   });
+  const tools = made.root.querySelector(".tools");
+  const parts = partsOf(label, tabs, tab?.name);
   made.body.append(
     el("nav", { "aria-label": "All hosts", class: "host-back" }, el("a", { href: "#hosts" }, "‹ All hosts")),
     about,
     fix,
-    el(
-      "nav",
-      { class: "host-tabs", "aria-label": `Parts of ${label}` },
-      ...tabs.map(({ name, title }) =>
-        el(
-          "a",
-          { href: hostAddress(label, name), ...(name === tab?.name && { "aria-current": "page" }) },
-          title,
-        ),
-      ),
-    ),
+    parts,
     place,
   );
   root.append(el("div", { class: "stack" }, made.root));
@@ -69,13 +63,13 @@ export function openHost(view, label) {
 
   function show() {
     const row = rows.of(label);
+    parts.hidden = row === undefined;
+    tools?.toggleAttribute("hidden", row === undefined);
     if (!row) {
       update = null;
       state.replaceChildren();
       setText(about, "");
-      fix.replaceChildren(
-        notice("warn", `No host of the address book is labelled ${label}. It may have another name now.`),
-      );
+      fix.replaceChildren(notice("warn", ...unknownWords(label, rows.all())));
       place.replaceChildren();
       return;
     }
@@ -96,6 +90,41 @@ export function openHost(view, label) {
       update = tab.open({ view, label, row, place, acts, tell: made.tell });
     } else update?.(row);
   }
+}
+
+/**
+ * Links to the parts of a host.
+ *
+ * @param {string} label
+ * @param {ReadonlyArray<{ name: string, title: string }>} tabs
+ * @param {string | undefined} open the name of the part that is shown
+ */
+const partsOf = (label, tabs, open) =>
+  el(
+    "nav",
+    { class: "host-tabs", "aria-label": `Parts of ${label}` },
+    ...tabs.map(({ name, title }) =>
+      el("a", { href: hostAddress(label, name), ...(name === open && { "aria-current": "page" }) }, title),
+    ),
+  );
+
+/**
+ * That there is no such host, and which label is near.
+ *
+ * @param {string} label
+ * @param {readonly Row[]} rows
+ */
+function unknownWords(label, rows) {
+  const near = nearest(
+    label,
+    rows.map((row) => row.label),
+  );
+  return [
+    `No host of the address book is labelled ${label}. `,
+    ...(near === undefined
+      ? ["It may have another name now."]
+      : ["Did you mean ", el("a", { href: hostAddress(near) }, near), "?"]),
+  ];
 }
 
 /** What to do about the state of a host; null where nothing is to be done. @param {Row} row */

@@ -4,7 +4,7 @@
 import { hostAddress } from "../../address.js";
 import { el } from "../../dom.js";
 import { counted } from "../../format.js";
-import { doing, seenTime, stateBadge } from "./host-words.js";
+import { doing, rttOf, seenTime, stateBadge } from "./host-words.js";
 
 /** @typedef {import("./host-words.js").Row} Row */
 
@@ -30,6 +30,7 @@ export const COLUMNS = [
   ["tags", "Tags", "tags"],
   ["doing", "Now", "now"],
   ["seen", "Last seen", "seen"],
+  ["rtt", "RTT", "rtt"],
   ["version", "Version", "version"],
   ["more", "More", ""],
 ];
@@ -51,6 +52,7 @@ export function rowCells(row, isSelected, { selects }) {
     cell("tags", ...tagButtons(tags)),
     cell("doing", el("span", { title: text }, text)),
     cell("seen", seenTime(row)),
+    cell("rtt", rttOf(row)),
     cell("version", version ?? "–"),
     cell(
       "more",

@@ -43,7 +43,8 @@ function savedViews() {
     const kept = JSON.parse(localStorage.getItem(VIEWS_KEY) ?? "[]");
     const isView = (/** @type {unknown} */ one) =>
       ["name", "q", "sort", "group"].every((part) => typeof Object(one)[part] === "string");
-    return Array.isArray(kept) ? kept.filter(isView).slice(0, MOST_VIEWS) : [];
+    const isNamed = (/** @type {SavedView} */ { name }) => name.trim() !== "";
+    return Array.isArray(kept) ? kept.filter(isView).filter(isNamed).slice(0, MOST_VIEWS) : [];
   } catch {
     // Written by another program, or cut short: there are none.
     return [];
@@ -64,6 +65,7 @@ export function hostSearch(changed, enter, signal) {
     placeholder: "tag:lab !healthy version:<0.3",
   });
   field.value = shown.q;
+  const help = searchHelp(helpId);
   const fault = el("p", { class: "hosts-fault", role: "status" });
   const chips = el("div", { class: "hosts-chips small", role: "group", "aria-label": "Hosts by state" });
   const grouped = button("Group by tag", () => update({ group: shown.group === "" ? "tag" : "" }));
@@ -76,29 +78,7 @@ export function hostSearch(changed, enter, signal) {
     el("div", { class: "buttons small" }, grouped, views, button("Save view…", saveView), forget),
     fault,
     chips,
-    el(
-      "details",
-      { class: "hosts-help" },
-      el("summary", {}, "What can be searched for"),
-      el(
-        "p",
-        { class: "hint", id: helpId },
-        `Words that all fit, with commas any of them, with ! none: part of a label, ${STATE_WORDS.join(", ")}.`,
-      ),
-      el(
-        "dl",
-        { class: "facts" },
-        ...Object.entries(PROPERTY_WORDS).flatMap(([name, words]) => [
-          el("dt", {}, el("code", {}, `${name}:`)),
-          el("dd", {}, words),
-        ]),
-      ),
-      el(
-        "p",
-        { class: "hint" },
-        "In the list: arrows or j and k move, x selects, Shift extends, Ctrl+A takes all, Enter opens, o shows the screen, m has more, Esc lets go.",
-      ),
-    ),
+    help.root,
   );
 
   /** @param {Partial<ListView>} change */
@@ -168,9 +148,11 @@ export function hostSearch(changed, enter, signal) {
   async function saveView() {
     const name = el("input", { required: true, maxlength: 60, placeholder: "sick tills" });
     const post = async () => {
-      const others = savedViews().filter((one) => one.name !== name.value.trim());
+      const called = name.value.trim();
+      if (called === "") throw new Error("Name the view with more than spaces: it is found by its name.");
+      const others = savedViews().filter((one) => one.name !== called);
       if (others.length >= MOST_VIEWS) throw new Error(`Forget a view first: there are ${MOST_VIEWS}.`);
-      const kept = [...others, { ...shown, name: name.value.trim() }];
+      const kept = [...others, { ...shown, name: called }];
       localStorage.setItem(VIEWS_KEY, JSON.stringify(kept.toSorted((a, b) => a.name.localeCompare(b.name))));
     };
     const words = `This browser keeps it: ${shown.q === "" ? "all hosts" : shown.q}.`;
@@ -197,10 +179,18 @@ export function hostSearch(changed, enter, signal) {
     root,
     shown: () => ({ ...shown }),
     update,
-    /** @param {string} what what is wrong with the words; empty where nothing is */
-    tell: (what) => setText(fault, what),
+    /**
+     * @param {string} what what is wrong with the words; empty where nothing is
+     * @param {boolean} [isDoubt] whether that may be what was meant
+     */
+    tell(what, isDoubt = false) {
+      setText(fault, what);
+      fault.classList.toggle("doubt", isDoubt);
+    },
     /** @param {string} tag */
     tag: (tag) => toggleWord(`tag:${tag}`),
+    /** Says what can be searched for, and which keys the list has. */
+    help: help.open,
     /** How many hosts are in each state. @param {ReadonlyMap<string, number>} counts */
     count(counts) {
       const words = shown.q.split(/\s+/);
@@ -226,6 +216,41 @@ export function hostSearch(changed, enter, signal) {
       );
       for (const chip of chips.querySelectorAll("button"))
         if (focused != null && chip.getAttribute("data-word") === focused) chip.focus();
+    },
+  };
+}
+
+/** What can be searched for, and the keys of the list, which unfold. @param {string} id of the text that the search is described by */
+function searchHelp(id) {
+  const summary = el("summary", {}, "What can be searched for");
+  const root = el(
+    "details",
+    { class: "hosts-help" },
+    summary,
+    el(
+      "p",
+      { class: "hint", id },
+      `Words that all fit, with commas any of them, with ! none: part of a label, ${STATE_WORDS.join(", ")}.`,
+    ),
+    el(
+      "dl",
+      { class: "facts" },
+      ...Object.entries(PROPERTY_WORDS).flatMap(([name, words]) => [
+        el("dt", {}, el("code", {}, `${name}:`)),
+        el("dd", {}, words),
+      ]),
+    ),
+    el(
+      "p",
+      { class: "hint" },
+      "In the list: arrows or j and k move, x selects, Shift extends, Ctrl+A takes all, Enter opens, o shows the screen, p makes a plan, m has more, Esc lets go.",
+    ),
+  );
+  return {
+    root,
+    open() {
+      root.open = true;
+      summary.focus();
     },
   };
 }

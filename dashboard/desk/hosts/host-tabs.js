@@ -1,6 +1,7 @@
 /**
  * The parts of the page of a host. Each is loaded when it is opened; those that ask the host are in `host-asked.js`.
  */
+import { planAddress } from "../../address.js";
 import { el } from "../../dom.js";
 import { count, counted, milliseconds } from "../../format.js";
 import { actionButton, loading, nothing, notice, time } from "../../parts.js";
@@ -64,7 +65,12 @@ function stateTab({ view, label, row, place }) {
         ["Version", now.version ?? "not known yet"],
         ["Viewers", now.clients === null ? "–" : count(now.clients)],
         ["Jobs", now.jobs === null ? "–" : count(now.jobs)],
-        ["Plan", now.plan === null ? "none runs here" : el("a", { href: "#plans" }, now.plan.slice(0, 8))],
+        [
+          "Plan",
+          now.plan === null
+            ? "none runs here"
+            : el("a", { href: planAddress(now.plan) }, now.plan.slice(0, 8)),
+        ],
         ...(drift === "" ? [] : [/** @type {const} */ (["Differs from", drift])]),
         ["Trusted by", TRUST[now.trust]],
       ]),

@@ -4,6 +4,7 @@
 import { el } from "../../dom.js";
 import { count, counted, milliseconds } from "../../format.js";
 import { badge, time } from "../../parts.js";
+import { downKind } from "../../query.js";
 
 /** @typedef {import("../../wire").Answer<"admin/fleet">[number]} Row */
 /** @typedef {import("../../wire").Answer<"links">["links"][number]} Link */
@@ -28,9 +29,11 @@ export const WAYS = { link: "link", nats: "NATS", https: "HTTPS", http: "HTTP" }
 export const STATES = /** @satisfies {Record<string, readonly [text: string, tone: Tone, sign: string]>} */ ({
   twin: ["two with its identity", "error", "⧉"],
   broken: ["broken log", "error", "✕"],
-  down: ["down", "error", "✕"],
+  failing: ["failing", "error", "✕"],
+  lost: ["lost", "error", "⌁"],
   busy: ["busy", "warn", "△"],
   unknown: ["not asked yet", "none", "○"],
+  off: ["off", "none", "○"],
   up: ["healthy", "ok", "✓"],
 });
 
@@ -40,9 +43,11 @@ export const STATES = /** @satisfies {Record<string, readonly [text: string, ton
 export const STATE_ORDER = /** @type {State[]} */ (Object.keys(STATES));
 
 /** The worst that is so of a host. @param {Row} row @returns {State} */
-export function stateOf({ twin, broken, state }) {
+export function stateOf(row) {
+  const { twin, broken, state } = row;
   if (twin) return "twin";
-  return broken ? "broken" : state;
+  if (broken) return "broken";
+  return state === "down" ? downKind(row, Date.now()) : state;
 }
 
 /** The word that finds the hosts in a state. @param {State} state */
@@ -84,6 +89,9 @@ export const factsOf = (facts) =>
     { class: "facts" },
     ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
   );
+
+/** How long its link takes there and back; that of a poll is no measure of the way. @param {Row} row */
+export const rttOf = ({ way, rtt_ms }) => (way === "link" ? milliseconds(rtt_ms) : "–");
 
 /** When it was there last. @param {Row} row */
 export const seenTime = ({ seen }) => (seen === null ? el("span", { class: "faint" }, "–") : time(seen));

@@ -6,8 +6,8 @@ import { addressIn, hostAddress } from "../../address.js";
 import { button, el, setText } from "../../dom.js";
 import { count } from "../../format.js";
 import { icon } from "../../icons.js";
-import { actionButton, loading, nothing, panel, time } from "../../parts.js";
-import { parseHostQuery } from "../../query.js";
+import { actionButton, copyButton, loading, nothing, panel, time } from "../../parts.js";
+import { doubtOf, nearest, parseHostQuery } from "../../query.js";
 import { broadcastPanel } from "../broadcast.js";
 import { joinPanel } from "../join.js";
 import { wallPanel } from "../live-wall.js";
@@ -24,6 +24,12 @@ import { hostSearch } from "./host-search.js";
 /** @typedef {import("./host-words.js").Row} Row */
 /** @typedef {import("./host-row.js").Item} Item */
 
+/** The most screens of hosts that a search has found: each is a picture, and who wants more of them selects them. */
+const MOST_ON_WALL = 200;
+
+/** The word of a search that finds this label. @param {string} label */
+const asWord = (label) => (/[\s,:!*?]/.test(label) ? `"${label}"` : label);
+
 /** @param {import("../../view.js").View} view */
 export function open(view) {
   const [label] = addressIn(location.hash).path;
@@ -37,7 +43,9 @@ function openList(view) {
   /** Labels of the hosts that something is done to. @type {Set<string>} */
   const selected = new Set();
   const broadcast = broadcastPanel(view, selected);
-  const wall = wallPanel(view, selected);
+  /** Labels of the hosts whose screens are shown: those that are selected, else those that a search has found. @type {Set<string>} */
+  const onWall = new Set();
+  const wall = wallPanel(view, onWall);
   const joining = may("admin") && joinPanel(view);
   const when = el("span", { class: "hint", role: "status" });
   const made = panel("Hosts", { class: "hosts" });
@@ -77,6 +85,10 @@ function openList(view) {
         const row = rows.of(label);
         if (row) menu.open(row, by, list.root);
       },
+      plan(label) {
+        if (may("operate")) void bulk.plan(label);
+      },
+      help: search.help,
       tag: search.tag,
       sort(by) {
         const { sort } = search.shown();
@@ -95,6 +107,7 @@ function openList(view) {
   const empty = el("div", { class: "hosts-empty" }, loading());
   const tools = [
     when,
+    copyButton("Copy link", () => location.href, "to this list") ?? "",
     ...(peek ? [peek.toggle] : []),
     ...(may("operate") ? [actionButton([icon("refresh"), "Poll"], rows.poll, made.tell)] : []),
     ...(may("admin") ? [actionButton([icon("add"), "Add…"], acts.add, made.tell)] : []),
@@ -122,6 +135,9 @@ function openList(view) {
     const here = new Set(selected.size > 0 ? listed : []);
     bulk.show([...selected].filter((label) => !here.has(label)).length);
     broadcast.tellSelection();
+    onWall.clear();
+    const found = search.shown().q === "" ? [] : listed.slice(0, MOST_ON_WALL);
+    for (const label of selected.size > 0 ? selected : found) onWall.add(label);
     wall.show();
     show();
   }
@@ -151,11 +167,12 @@ function openList(view) {
     }
     isKnown ||= !isAsked || all.length > 0;
     const query = parseHostQuery(q);
-    search.tell("fault" in query ? query.fault : "");
     search.count(counts);
     // What is not a query yet leaves the list as it is.
     if ("fault" in query) items = inPlace(items);
     else showItems(itemsOf(query.select(sorted, Date.now()), group), isAsked);
+    if ("fault" in query) search.tell(query.fault);
+    else search.tell((all.length > 0 && items.length === 0 && doubtOf(q)) || "", true);
     const labels = items.flatMap((item) => ("row" in item ? [item.row.label] : []));
     listed = group === "" ? labels : [...new Set(labels)];
     tellEmpty(all.length, q);
@@ -213,6 +230,7 @@ function openList(view) {
         ? "Let hosts join with a string, or add them: name, address and token of each."
         : "The hosts that are managed from here are listed here.",
     );
+    const near = nearest(q.trim(), sorted.map(({ label }) => label));
     const unfit = el(
       "div",
       {},
@@ -220,6 +238,7 @@ function openList(view) {
       el(
         "p",
         { class: "buttons" },
+        near !== undefined && button(`Did you mean ${near}?`, () => search.update({ q: asWord(near) })),
         button("Show all hosts", () => search.update({ q: "" })),
       ),
     );

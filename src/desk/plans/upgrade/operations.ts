@@ -4,7 +4,7 @@
 import * as v from "valibot";
 import type { performOperation } from "../../../core/call";
 import type { Caller } from "../../../core/caller";
-import { between, field, flag, seconds } from "../../../core/fields";
+import { between, field, flag, NO_INPUT, seconds } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { requireOwnToken } from "../../../core/rights";
 import { badInput, conflict, notFound } from "../../../lib/errors";
@@ -212,7 +212,7 @@ export const keptReleases = operation({
   answeredBy: "server or here",
   leftOut: { cli: IN_TERMINAL, script: IN_TERMINAL },
   http: { method: "GET", path: "/admin/releases" },
-  input: v.strictObject({}),
+  input: NO_INPUT,
   output: v.object({
     /** The newest version first. */
     releases: v.array(v.object({ version: v.string(), targets: v.array(v.string()) })),

@@ -1,0 +1,73 @@
+/**
+ * Upgrading hosts that are selected to a release that this desk keeps. A page cannot send the files of another one: they are on the
+ * machine of who has them, and `svc admin upgrade` there hands them to the desk.
+ */
+import { TAKES_LONG } from "../api.js";
+import { fill } from "../dialog.js";
+import { el, labelled } from "../dom.js";
+import { copyButton } from "../parts.js";
+import { limitFields, reviewed } from "./plan-form.js";
+import { leftOutOf } from "./plan-review.js";
+
+/** @typedef {import("../wire").Answer<"admin/upgrade">} Upgrade */
+
+/**
+ * @param {import("../api.js").Api} api
+ * @param {readonly string[]} labels
+ * @param {string} what the hosts in words
+ */
+export async function makeUpgrade(api, labels, what) {
+  const title = `Upgrade ${what}`;
+  const on = labels.join(",");
+  const { releases } = await api.ask("admin/releases");
+  if (releases.length === 0) {
+    await fill(
+      title,
+      "Close",
+      async () => {},
+      "This desk keeps no release yet. The files of one are on the machine of who has them, and no page can send them. This hands them to the desk, and makes the plan, which is applied on the page Plans:",
+      ...commandParts(on),
+    );
+    return;
+  }
+  const release = el(
+    "select",
+    {},
+    ...releases.map(({ version, targets }) =>
+      el("option", { value: version }, `${version} (${targets.join(", ")})`),
+    ),
+  );
+  const skip = el("input", { type: "checkbox" });
+  const limits = limitFields({ failures: "the first pauses it" });
+  let made = /** @type {Upgrade | null} */ (null);
+  const post = async () => {
+    const wanted = { version: release.value, on, ...limits.values(), skip: skip.checked };
+    made = await api.post("admin/upgrade", wanted, TAKES_LONG);
+  };
+  const filled = await fill(
+    title,
+    "Next",
+    post,
+    labelled("Release", release, "Those whose files this desk keeps of an earlier upgrade."),
+    ...limits.fields,
+    el("label", { class: "check" }, skip, "Leave out hosts that cannot be upgraded"),
+    el(
+      "details",
+      {},
+      el("summary", {}, "Another release"),
+      el("p", {}, "Its files are on the machine of who has them. This hands them to the desk:"),
+      ...commandParts(on),
+    ),
+  );
+  if (!filled || !made) return;
+  const { id, digest, left_out } = made;
+  if (id !== null && digest !== null) return reviewed(api, { id, digest, left_out });
+  await fill(title, "Close", async () => {}, "Nothing to do: no plan was made.", ...leftOutOf(left_out));
+}
+
+/** The command that upgrades to files of who types it. @param {string} on */
+function commandParts(on) {
+  const command = `svc admin upgrade ./release --on '${on.replaceAll("'", "'\\''")}'`;
+  const text = el("textarea", { rows: 4, readonly: true, spellcheck: "false" }, command);
+  return [labelled("Command", text), copyButton("Copy", () => command)];
+}

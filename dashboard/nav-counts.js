@@ -1,0 +1,104 @@
+/**
+ * Counts beside pages in the navigation: hosts that need somebody, plans that run, and what waits for a person.
+ */
+import { el, setText } from "./dom.js";
+import { count } from "./format.js";
+import { createView } from "./view.js";
+
+/** Seconds between requests, and where events come: for what has none, as a host that was lost a day ago. */
+const EVERY_S = 60;
+const REST_S = 600;
+
+/** What is counted, by the page: in which colour, and what the number is for who hears it. */
+const COUNTED = /** @type {const} */ ({
+  hosts: ["error", "need attention"],
+  plans: ["info", "running"],
+  approvals: ["warn", "waiting"],
+});
+
+/** @typedef {keyof typeof COUNTED} Counted */
+
+/**
+ * The hosts that need somebody, after an event; null where that does not say enough.
+ *
+ * @param {import("./wire").Answer<"admin/fleet">} hosts
+ * @param {import("./events.js").Happening} happened
+ */
+function afterHost(hosts, { type, data }) {
+  if (type !== "host.up") return null;
+  const others = hosts.filter(({ label, broken, twin }) => label !== data.label || broken || twin);
+  return others.length === hosts.length ? hosts : others;
+}
+
+/**
+ * @param {import("./api.js").Api} api
+ * @param {import("./events.js").Events} events
+ * @param {(page: string) => HTMLElement | undefined} linkOf the link to a page in the navigation
+ */
+export function navCounts(api, events, linkOf) {
+  /** Of whom it counts. @type {string | null} */
+  let counted = null;
+  let ends = new AbortController();
+
+  /** @param {Counted} page */
+  function markFor(page) {
+    const [tone, words] = COUNTED[page];
+    const number = el("span", {});
+    const root = el(
+      "span",
+      { class: `badge nav-count ${tone}` },
+      number,
+      el("span", { class: "unseen" }, ` ${words}`),
+    );
+    return {
+      /** @param {number} many nothing stands there for none */
+      show(many) {
+        setText(number, count(many));
+        if (many === 0) root.remove();
+        else if (!root.isConnected) linkOf(page)?.append(root);
+      },
+    };
+  }
+  const marks = { hosts: markFor("hosts"), plans: markFor("plans"), approvals: markFor("approvals") };
+
+  function stop() {
+    ends.abort();
+    counted = null;
+    for (const mark of Object.values(marks)) mark.show(0);
+  }
+  api.session.addEventListener("signout", stop);
+
+  return {
+    /** Counts for who is signed in, until they sign out. @param {import("./view.js").May} may */
+    follow(may) {
+      const { token } = api.session;
+      if (token === null || token === counted) return;
+      stop();
+      counted = token;
+      ends = new AbortController();
+      const { poll } = createView(document.body, api, events, may, ends.signal);
+      const seldom = { every: EVERY_S, rest: REST_S };
+      if (may("read"))
+        poll({
+          ...seldom,
+          path: "admin/fleet?q=failing,lost,broken,twin",
+          on: ["host.up", "host.down", "host.removed", "witness.changed"],
+          apply: afterHost,
+          show: (hosts) => marks.hosts.show(hosts.length),
+        });
+      if (!may("operate")) return;
+      poll({
+        ...seldom,
+        path: "plans?state=running",
+        on: ["plan.started", "plan.paused", "plan.ended", "plan.removed"],
+        show: ({ plans }) => marks.plans.show(plans.length),
+      });
+      poll({
+        ...seldom,
+        path: "approvals",
+        on: ["approval.*"],
+        show: ({ waiting }) => marks.approvals.show(waiting),
+      });
+    },
+  };
+}
