@@ -17,18 +17,33 @@ const COUNTED = /** @type {const} */ ({
 });
 
 /** @typedef {keyof typeof COUNTED} Counted */
+/** @typedef {import("./wire").Answer<"admin/fleet">} Hosts */
 
 /**
- * The hosts that need somebody, after an event; null where that does not say enough.
+ * The hosts that need somebody, after an event; null where that does not say enough. Thousands may go at once: none of them leads to a
+ * request.
  *
- * @param {import("./wire").Answer<"admin/fleet">} hosts
+ * @param {Hosts} hosts
  * @param {import("./events.js").Happening} happened
  */
 function afterHost(hosts, { type, data }) {
-  if (type !== "host.up") return null;
-  const others = hosts.filter(({ label, broken, twin }) => label !== data.label || broken || twin);
-  return others.length === hosts.length ? hosts : others;
+  const known = hosts.find(({ label }) => label === data.label);
+  const others = () => hosts.filter((one) => one !== known);
+  switch (type) {
+    case "host.down":
+      return known ? hosts : [...hosts, rowOf(String(data.label))];
+    case "host.up":
+      return known && !known.broken && !known.twin ? others() : hosts;
+    case "host.removed":
+      return known ? others() : hosts;
+    default:
+      return null;
+  }
 }
+
+/** What is counted of a host that was lost: no more of its row is looked at. @param {string} label */
+const rowOf = (label) =>
+  /** @type {Hosts[number]} */ (/** @type {unknown} */ ({ label, broken: false, twin: false }));
 
 /**
  * @param {import("./api.js").Api} api

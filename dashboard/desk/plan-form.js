@@ -4,6 +4,7 @@
 import { planAddress } from "../address.js";
 import { fill } from "../dialog.js";
 import { el, labelled } from "../dom.js";
+import { counted } from "../format.js";
 import { draftField, readScript, stopChoice } from "../host/script.js";
 import { askToApply } from "./plan-review.js";
 
@@ -73,8 +74,10 @@ export function limitFields({ failures: unsaid }) {
  * @param {Parameters<typeof askToApply>[1]} plan
  */
 export async function reviewed(api, plan) {
+  const from = location.hash;
   await askToApply(api, plan);
-  location.hash = planAddress(plan.id);
+  // Who has left the page meanwhile, by a step back, stays there.
+  if (location.hash === from) location.hash = planAddress(plan.id);
 }
 
 /**
@@ -96,7 +99,7 @@ export async function makePlan(api, labels) {
     });
   };
   const filled = await fill(
-    "Make a plan",
+    `Make a plan for ${counted(labels.length, "host")}`,
     "Next",
     post,
     el("p", { class: "prose" }, labels.length > 20 ? `${labels.slice(0, 20).join(", ")} …` : labels.join(", ")),

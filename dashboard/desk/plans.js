@@ -138,7 +138,9 @@ export function open(view) {
     const here = found ?? (isMissing ? undefined : plans[0]);
     if (here) choose(here.id);
     const missing = isMissing && el("div", { role: "status" }, notice("warn", missingWords(asked)));
-    made.notes.replaceChildren(...(missing ? [missing] : []));
+    // A screen reader would read the same text again.
+    if (made.notes.textContent !== (missing ? missing.textContent : ""))
+      made.notes.replaceChildren(...(missing ? [missing] : []));
     plan.root.hidden = !here;
     listed.show(plans.filter(fits(filter.value)));
   }

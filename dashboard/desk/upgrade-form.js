@@ -19,7 +19,10 @@ import { leftOutOf } from "./plan-review.js";
 export async function makeUpgrade(api, labels, what) {
   const title = `Upgrade ${what}`;
   const on = labels.join(",");
+  const from = location.hash;
   const { releases } = await api.ask("admin/releases");
+  // The question is for the page where it was asked.
+  if (location.hash !== from) return;
   if (releases.length === 0) {
     await fill(
       title,

@@ -69,7 +69,9 @@ export function openHost(view, label) {
       update = null;
       state.replaceChildren();
       setText(about, "");
-      fix.replaceChildren(notice("warn", ...unknownWords(label, rows.all())));
+      const next = notice("warn", ...unknownWords(label, rows.all()));
+      // Its link keeps the focus, and nobody hears the same again.
+      if (!fix.firstElementChild?.isEqualNode(next)) fix.replaceChildren(next);
       place.replaceChildren();
       return;
     }

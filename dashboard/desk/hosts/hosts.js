@@ -230,7 +230,10 @@ function openList(view) {
         ? "Let hosts join with a string, or add them: name, address and token of each."
         : "The hosts that are managed from here are listed here.",
     );
-    const near = nearest(q.trim(), sorted.map(({ label }) => label));
+    const near = nearest(
+      q.trim(),
+      sorted.map(({ label }) => label),
+    );
     const unfit = el(
       "div",
       {},

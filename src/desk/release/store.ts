@@ -6,16 +6,24 @@
  */
 import { chmodSync, copyFileSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { badInput, conflict, rejected, unavailable } from "../../lib/errors";
+import { badInput, conflict, rejected, systemCode, unavailable } from "../../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, syncFile } from "../../lib/files";
 import { lookThrough } from "../../lib/look";
+import { orElse } from "../../lib/or-else";
 import { printable } from "../../lib/sanitize";
 import { readSignature } from "../../wire/release/candidate";
 import { readIndex } from "../../wire/release/check";
 import { sha256Of } from "../../wire/release/incoming-binary";
-import { INDEX_NAME, parseTrustedComment } from "../../wire/release/index";
+import { INDEX_NAME, isCommentOf, parseTrustedComment } from "../../wire/release/index";
 import { verifyingKey } from "../../wire/release/key";
-import { type PublicKey, SIGNATURE_EXTENSION, verify, verifyComment } from "../../wire/release/minisign";
+import {
+  type PublicKey,
+  parseSignature,
+  SIGNATURE_EXTENSION,
+  type Signature,
+  verify,
+  verifyComment,
+} from "../../wire/release/minisign";
 import { MAX_BINARY_BYTES, MAX_RELEASED, type ReleasedBinary } from "../../wire/release/released-binary";
 
 /** How many are kept besides those of plans that are not over: a release for six targets. */
@@ -55,8 +63,19 @@ export interface Releases {
    *   `unavailable` without a key.
    */
   offered(paths: readonly string[], publicKey: string | undefined): Promise<Offer>;
-  /** Whether a file is there, whole as it was kept. */
-  has(file: Pick<ReleasedBinary, "sha256" | "size">): boolean;
+  /**
+   * Whether a file is there, as long as it was kept, and its signature is of that version and target. What another key than that of this svc
+   * has signed, hosts verify.
+   */
+  has(file: ReleasedBinary): boolean;
+  /**
+   * Reads a file that is kept, whole.
+   *
+   * @throws `rejected` where it is not what its digest and its signature say; `conflict` where it is gone.
+   */
+  verifyKept(file: ReleasedBinary): Promise<void>;
+  /** Verifies a file that is kept; from now on it is the newest. @throws as `verifyKept`. */
+  keepOn(file: ReleasedBinary): Promise<void>;
   /** Removes what is not needed, but for the newest {@link KEPT}. */
   removeOthers(isNeeded: (sha256: string) => boolean): void;
 }
@@ -81,7 +100,13 @@ export function createReleases(folder: string): Releases {
       }));
       return { keyId: key.id, files };
     },
-    has: ({ sha256, size }) => lookThrough(join(folder, sha256))?.size === size,
+    has: (file) =>
+      lookThrough(join(folder, file.sha256))?.size === file.size && orElse(() => isSignedAs(file), false),
+    verifyKept: (file) => verifyKept(folder, file),
+    async keepOn(file) {
+      await verifyKept(folder, file);
+      beNewest(join(folder, file.sha256));
+    },
     removeOthers(isNeeded) {
       const others = readdirSync(folder)
         .filter((name) => !isNeeded(name))
@@ -144,12 +169,43 @@ async function keep(
     chmodSync(copy, PRIVATE_FILE);
     syncFile(copy);
     const sha256 = await sha256Of(copy);
-    const now = new Date();
-    utimesSync(copy, now, now);
+    beNewest(copy);
     renameSync(copy, join(folder, sha256));
     return { target, version, size: found.size, sha256, signature: signature.text };
   } catch (error) {
     rmSync(copy, { force: true });
     throw error;
   }
+}
+
+/** Has {@link Releases.removeOthers} take a file for the newest. */
+function beNewest(path: string): void {
+  const now = new Date();
+  utimesSync(path, now, now);
+}
+
+/** The key of this svc where it is that which is said to have signed a file; null for any other. */
+function ownKeyOf(signature: Signature): PublicKey | null {
+  const own = verifyingKey(undefined);
+  return own?.id === signature.id ? own : null;
+}
+
+/** Whether the signature of a file is of its version and target. @throws `rejected` for one that is none, or was changed. */
+function isSignedAs(file: ReleasedBinary): boolean {
+  const signature = parseSignature(file.signature);
+  const own = ownKeyOf(signature);
+  return isCommentOf(own ? verifyComment(own, signature) : signature.trustedComment, file);
+}
+
+async function verifyKept(folder: string, file: ReleasedBinary): Promise<void> {
+  const path = join(folder, file.sha256);
+  const about = `svc ${file.version} for ${file.target}`;
+  const signature = parseSignature(file.signature);
+  const own = ownKeyOf(signature);
+  const found = await sha256Of(path).catch((error) => {
+    if (systemCode(error) === undefined) throw error;
+    throw conflict(`${about} cannot be read on this desk any more (${systemCode(error)})`);
+  });
+  if (found !== file.sha256) throw rejected(`${about} is not what was kept: the file was changed on the disk`);
+  if (own) await verify(own, signature, path);
 }

@@ -24,7 +24,7 @@ import type { SharingPlan } from "../ledger/queries";
 import { A_SHARE, LIMITS, specOf } from "../operations/make";
 import { identityOf } from "../plan";
 import type { Plans } from "../plans";
-import { type KeptUses, releasesKept } from "./kept";
+import { type KeptUses, offerOf, releasesKept } from "./kept";
 
 /** A signed binary of a release. */
 interface ReleaseOffer extends Pick<ReleasedBinary, "version" | "target"> {
@@ -245,17 +245,9 @@ export const upgradeToKept = operation({
   async run(service: Uses & KeptUses, { version, ...which }, caller) {
     requireOwnToken(caller.grant, "a plan");
     const kept = (await releasesKept(service)).find((one) => one.version === version);
-    const [first] = kept?.files ?? [];
-    if (!kept || !first) throw notFound(`this desk keeps no release ${version}`);
-    const offered = kept.files.map((file) => ({
-      ...{ version, target: file.target },
-      // It was verified when it was kept, and its digest is its name.
-      verify: async () => {},
-      keep: async () => file,
-    }));
-    const { parseSignature } = await import("../../../wire/release/minisign");
-    const keyId = parseSignature(first.signature).id;
-    return planOf(service, { ...which, keyId, offered }, caller);
+    if (!kept) throw notFound(`this desk keeps no release ${version}`);
+    const offered = kept.files.map((file) => offerOf(service, file));
+    return planOf(service, { ...which, keyId: kept.keyId, offered }, caller);
   },
 });
 

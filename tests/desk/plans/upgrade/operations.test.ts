@@ -25,7 +25,7 @@ import { readContent } from "../../../../src/wire/job/content";
 import { INSTALL, releasedIn } from "../../../../src/wire/release/upgrade-messages";
 import { rowsOf } from "../../../host/audit/support";
 import { publisher } from "../../../host/release/support";
-import { TOKEN, testServer, testService, until } from "../../../support";
+import { post, TOKEN, testServer, testService, until } from "../../../support";
 import { release, TARGET, upgradableHost } from "./support";
 
 /** A desk with these hosts in its address book. */
@@ -246,6 +246,33 @@ test("what a plan of a token without admin says of a file makes no release of it
   mkdirSync(files.releases, { recursive: true });
   cpSync(join(made.store, made.file.sha256), join(files.releases, made.file.sha256));
   expect(await (await desk.call("/admin/releases")).json()).toEqual({ releases: [] });
+});
+
+test("a release is only what its signature says, in a plan that does nothing else, and its file is read before it is planned", async () => {
+  using made = await release("0.2.0");
+  await using host = await upgradableHost(made);
+  await using desk = await testServer();
+  const entry = { label: "lab-01", base_url: host.server.url, token: TOKEN, tags: [] };
+  await (await desk.service.addressBook()).addAll([entry], false);
+  const { releases } = configFiles(desk.configDir);
+  mkdirSync(releases, { recursive: true });
+  const path = join(releases, made.file.sha256);
+  cpSync(join(made.store, made.file.sha256), path);
+  const plan = async (file: object, more: object = {}) => {
+    const body = { actions: [[INSTALL, { files: [file] }]], on: "all", ...more };
+    expect((await desk.call("/plans/new", post(body))).status).toBe(200);
+  };
+  const kept = async () => (await desk.call("/admin/releases")).json();
+  await plan({ ...made.file, version: "9.9.9" });
+  await plan({ ...made.file, signature: "none" });
+  await plan(made.file, { variables_by_host: { "lab-01": { till: "7" } } });
+  expect(await kept()).toEqual({ releases: [] });
+  await plan(made.file);
+  expect(await kept()).toEqual({ releases: [{ version: "0.2.0", targets: [TARGET] }] });
+  writeFileSync(path, Buffer.alloc(made.file.size));
+  const input = { version: "0.2.0", on: "all", delivery_timeout_s: 2 };
+  const answer = await desk.call("/admin/upgrade", post(input));
+  expect(await answer.json()).toMatchObject({ error: expect.stringContaining("is not what was kept") });
 });
 
 test("beside a server, the command keeps the files, and the server makes the plan", async () => {
