@@ -34,12 +34,31 @@ export function openDatabase(
   return openPrivate(path, (db) => {
     db.run(`PRAGMA busy_timeout = ${busyMs}`);
     if (hasVersion) requireKnownVersion(db, path);
-    db.run("PRAGMA journal_mode = WAL");
+    useLog(db, busyMs);
     db.run(`PRAGMA synchronous = ${synchronous}`);
     // First: whoever is killed in between leaves nothing that an earlier svc takes for its own.
     if (hasVersion && versionOf(db) < NEEDS) db.run(`PRAGMA user_version = ${NEEDS}`);
     prepare(db);
   });
+}
+
+/**
+ * Has a new file have its write-ahead log. Where another connection reads it, or does the same, SQLite fails at once: by then it has read
+ * the file itself, and two that wait for one another would wait for ever (https://sqlite.org/c3ref/busy_handler.html).
+ *
+ * @param ms how long it waits for them, which blocks the thread. @throws SQLite's error of a lock that is still held then.
+ */
+function useLog(db: Database, ms: number): void {
+  const until = performance.now() + ms;
+  for (;;) {
+    try {
+      db.run("PRAGMA journal_mode = WAL");
+      return;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > until) throw error;
+      Bun.sleepSync(PAUSE_MS);
+    }
+  }
 }
 
 /** The lowest format that a svc must know to use the file; 0 for those of format 1. */
