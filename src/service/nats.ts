@@ -68,6 +68,7 @@ export function createDeskOverNats(
   /** What each was made of. */
   const kept = new Map<string, string>();
   let follows = false;
+  const mayFollowNow = () => follows || mayFollow();
   const announced = readForAll(ownPlans);
 
   /** Stops those that were made of something else than `wanted`. */
@@ -90,12 +91,14 @@ export function createDeskOverNats(
       import("../trust/identity"),
     ]);
     const key = openSigningKey(files.deskKey);
+    const isFollowing = mayFollowNow();
+    follows = isFollowing;
     const madeOf = (part: ServerPart | UnusablePart) =>
-      JSON.stringify([follows, key.publicKey, part instanceof Failure ? [part.message, part.about] : part]);
+      JSON.stringify([isFollowing, key.publicKey, part instanceof Failure ? [part.message, part.about] : part]);
     const wanted = new Map(Array.from(parts, ([region, part]) => [region, madeOf(part)]));
     const book = await addressBook();
     const { find } = createHostIndex(book, ({ member }) => member?.nats_key, book.withNatsKey);
-    const seen = follows ? await presence() : undefined;
+    const seen = isFollowing ? await presence() : undefined;
     // All that can fail is done: until then, what there is goes on.
     await stopOthers(wanted);
     for (const [region, part] of parts) {
@@ -113,10 +116,8 @@ export function createDeskOverNats(
       kept.set(region, wanted.get(region) ?? "");
     }
   };
-  const { look, fault, isKnown } = onceForEach(() => {
-    follows ||= mayFollow();
-    return `${fileStamp(files.nats)} ${follows}`;
-  }, make);
+  const stampOf = () => `${fileStamp(files.nats)} ${mayFollowNow()}`;
+  const { look, fault, isKnown } = onceForEach(stampOf, make);
   const whyMissing = (region: string) => fault() ?? (made.size > 0 ? unnamed(region) : NO_FILE);
   /** @throws a {@link RemoteError} where there is none. */
   const deskAt = async (region: string): Promise<NatsDesk> => {
@@ -164,7 +165,7 @@ export function createDeskOverNats(
 const NO_FILE = "there is no nats.json here: `svc nats use` takes one";
 const unnamed = (region: string) => `nats.json has no region ${region}: \`svc nats use\` takes its part`;
 
-/** Does `work` whenever what `stampOf` returns has changed. What fails is tried again, once a second: thousands of requests ask. */
+/** Does `work` whenever what `stampOf`, which changes nothing, returns has changed. What fails is tried again, once a second: thousands of requests ask. */
 function onceForEach(stampOf: () => string, work: () => Promise<void>) {
   let done: string | undefined;
   let failed: { readonly stamp: string; readonly at: number; readonly error: unknown } | undefined;

@@ -8,7 +8,7 @@ import { joinString, joinWith, tlsServer } from "../join/support";
 
 const DAY_MS = 86_400_000;
 
-test("a token is replaced in its last 30 days, unless it has ended", () => {
+test("a token is replaced in its last 30 days, unless it has ended, and only where there is one", () => {
   const now = Date.now();
   const hosts = [-1, 1, 29, 31, undefined].map((days) => ({
     label: `${days}`,
@@ -17,7 +17,8 @@ test("a token is replaced in its last 30 days, unless it has ended", () => {
     tags: [],
     ...(days !== undefined && { token_expires: new Date(now + days * DAY_MS).toISOString() }),
   }));
-  expect(dueHosts(hosts, now).map(({ label }) => label)).toEqual(["1", "29"]);
+  const linked = hosts.map((host) => ({ ...host, token: undefined, base_url: "nats:UKEY" }));
+  expect(dueHosts([...linked, ...hosts], now)).toEqual(hosts.slice(1, 3));
 });
 
 test("a desk that serves replaces the token of a host that has joined before it ends, and notes the new end", async () => {

@@ -57,7 +57,7 @@ function desk(
   });
   return {
     ...{ calls, heard, state, telling },
-    up: (label: string) => events.publish(hostUp, { label, base_url: "https://10.0.0.9:9939" }),
+    up: (label: string, base_url = "https://10.0.0.9:9939") => events.publish(hostUp, { label, base_url }),
     waitsFor(promise: Promise<void>) {
       patience = promise;
     },
@@ -95,6 +95,23 @@ test("a host that comes back hears at once, also while others are waited for tha
   // Those that are away are not notified a second time meanwhile.
   expect(made.calls).toEqual([["away", "back"], ["back"]]);
   away.resolve();
+  await made.telling.stop();
+});
+
+test("a host that comes back waits for none that has come back at another NATS server", async () => {
+  const silent = Promise.withResolvers<void>();
+  const answered = new Set(["here", "later"]);
+  const made = desk(["silent", "here", "later"], answered);
+  made.waitsFor(silent.promise);
+  made.up("silent", "nats:eu/USILENT");
+  made.up("here", "nats:UHERE");
+  await until("the one at the other server to hear", () => made.heard.has("here"));
+  made.up("later", "nats:eu/ULATER");
+  for (let turn = 0; turn < 3; turn++) await nextTurn();
+  // It comes after the one before it at its server.
+  expect(made.calls).toEqual([["silent"], ["here"]]);
+  silent.resolve();
+  await until("the one at the same server to hear", () => made.heard.has("later"));
   await made.telling.stop();
 });
 

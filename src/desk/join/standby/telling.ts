@@ -3,13 +3,15 @@
  * has heard of a later generation says so: from it, a desk with standbys learns at its start that one of them has taken over.
  *
  * The promise: hosts are notified at the start, before they get anything else that a server looks after; each one that comes back is
- * notified then; and those that have not answered are notified again and again, ever less often.
+ * notified then, whatever becomes of those at another NATS server; and those that have not answered are notified again and again, ever
+ * less often.
  */
 import type { RemoteServer } from "../../../client/carrier";
-import { type EventFeed, type EventHost, newEvents } from "../../../core/events";
+import { type EventFeed, newEvents } from "../../../core/events";
 import { type Backoff, doubled, jitter } from "../../../lib/backoff";
 import { messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
+import { serverOver } from "../../../lib/per-server";
 import { isFirst } from "../../../wire/join/office";
 import type { BookHost, Fence } from "./fence";
 
@@ -73,9 +75,6 @@ export function createTelling<H extends BookHost>({
   let notifiedAs = "";
   let hasAsked = false;
   let telling: Promise<void> | undefined;
-  let catchingUp: Promise<void> | undefined;
-  /** The labels of hosts that have come back. */
-  const back = new Set<string>();
   const reach = (host: H) => book.reach(host);
   const failed = (error: unknown) => log.warn(`hosts do not hear which desk this is: ${messageOf(error)}`);
 
@@ -85,34 +84,20 @@ export function createTelling<H extends BookHost>({
     const pauseMs = silent > 0 ? jitter(doubled(again, failures++)) : again.longestMs;
     due = performance.now() + pauseMs;
   };
-  /** Those that have come back need not wait for those that are away. */
-  const tellBack = async () => {
-    while (back.size > 0 && !signal.aborted) {
-      const labels = [...back];
-      back.clear();
-      const hosts = labels.flatMap((label) => {
-        try {
-          return [book.host(label)];
-        } catch {
-          // It was removed.
-          return [];
-        }
-      });
-      await fence.tellAll(hosts, reach, signal);
-    }
-  };
   const mayBegin = () => !signal.aborted && (!isFirst(fence.office()) || hasStandbys()) && mayTell();
-  const cameBack = newEvents<EventHost>(events, "host.up");
-  const endListening = events.listen(() => {
-    for (const { label } of cameBack()) back.add(label);
-    if (back.size === 0 || catchingUp) return;
-    if (!mayBegin()) return back.clear();
-    catchingUp = tellBack()
-      .catch(failed)
-      .finally(() => {
-        catchingUp = undefined;
-      });
-  });
+  /** Those that have come back need not wait for those that are away. */
+  const tellBack = async (labels: readonly string[]) => {
+    const hosts = labels.flatMap((label) => {
+      try {
+        return [book.host(label)];
+      } catch {
+        // It was removed.
+        return [];
+      }
+    });
+    await fence.tellAll(hosts, reach, signal);
+  };
+  const returns = hearReturns(events, mayBegin, tellBack, failed);
 
   return {
     look() {
@@ -131,8 +116,61 @@ export function createTelling<H extends BookHost>({
     hasAsked: () => hasAsked,
     async stop() {
       ending.abort();
+      await Promise.all([telling, returns.stop()]);
+    },
+  };
+}
+
+/** Hosts that have come back at one server. */
+interface ReturnedHosts {
+  readonly labels: Set<string>;
+  /** While some of them are notified. */
+  telling: Promise<void> | undefined;
+}
+
+/**
+ * Has hosts that come back be notified: those at one server (`lib/per-server.ts`) one batch after the other, and without waiting for another.
+ *
+ * @param mayTell whether any is notified now; those that have come back when none is are forgotten.
+ * @param tell notifies the hosts of these labels. @param failed gets why they were not.
+ */
+function hearReturns(
+  events: EventFeed,
+  mayTell: () => boolean,
+  tell: (labels: readonly string[]) => Promise<void>,
+  failed: (error: unknown) => void,
+) {
+  const returned = new Map<string, ReturnedHosts>();
+  const note = (label: string, address: string) => {
+    const server = serverOver(address);
+    const there: ReturnedHosts = returned.get(server) ?? { labels: new Set(), telling: undefined };
+    there.labels.add(label);
+    returned.set(server, there);
+  };
+  const tellThose = async ({ labels }: ReturnedHosts) => {
+    while (labels.size > 0) {
+      const those = [...labels];
+      labels.clear();
+      if (mayTell()) await tell(those);
+    }
+  };
+  const cameBack = newEvents<{ readonly label: string; readonly base_url: string }>(events, "host.up");
+  const endListening = events.listen(() => {
+    for (const { label, base_url } of cameBack()) note(label, base_url);
+    for (const one of returned.values()) {
+      if (one.labels.size === 0 || one.telling) continue;
+      one.telling = tellThose(one)
+        .catch(failed)
+        .finally(() => {
+          one.telling = undefined;
+        });
+    }
+  });
+  return {
+    /** Resolves once nobody is notified any more. */
+    async stop(): Promise<void> {
       endListening();
-      await Promise.all([telling, catchingUp]);
+      await Promise.all(Array.from(returned.values(), (one) => one.telling));
     },
   };
 }
