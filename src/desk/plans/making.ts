@@ -1,11 +1,12 @@
 /**
  * How the plans of a desk are made and forgotten.
  *
- * The promise: whoever dies in the middle of a plan with many hosts leaves no half of it: its lock says that it is being written, and
- * without that the rest is removed.
+ * The promises: whoever dies in the middle of a plan with many hosts leaves no half of it: its lock says that it is being written, and
+ * without that the rest is removed. Plans are forgotten for a new one in the moment in which that is there, or not at all.
  */
 import { rmSync } from "node:fs";
 import { oldestKept } from "../../lib/age";
+import { unavailable } from "../../lib/errors";
 import { tryLock } from "../../lib/lock";
 import { digestInSlices } from "../../wire/job/plan-digest";
 import { aboutPlan, planCreated, planRemoved } from "./events";
@@ -15,12 +16,14 @@ import type { Ledger } from "./ledger/ledger";
 import type { Plan } from "./ledger/rows";
 import type { PlannedHost, Spec } from "./plan";
 import type { PlansUses } from "./plans";
+import { createRenames, type Renames } from "./renames";
 import { plansToForget } from "./retention";
 
 /** Makes and forgets plans. */
 export interface PlanMaking {
   /**
-   * Stores a plan, in slices where it has many hosts; the oldest are forgotten where there are too many.
+   * Stores a plan, in slices where it has many hosts; the oldest are forgotten where there are too many. Hosts have the labels that they
+   * have when it is there.
    *
    * @param requireFree is called in the turn in which the plan is there, so that no other one comes between. What it throws is thrown, and no plan is made.
    * @throws `busy` where all of them run.
@@ -44,7 +47,7 @@ interface MakingUses extends Pick<PlansUses, "publish" | "requireInOffice" | "go
   isLocked(id: string): boolean;
 }
 
-/** @returns also what forgets plans, which returns how many it has forgotten. */
+/** @returns also what forgets plans, which returns how many it has forgotten, and what takes note of hosts that have another label. */
 export function createMaking({
   ledger,
   publish,
@@ -52,7 +55,8 @@ export function createMaking({
   isLocked,
   goesOn,
   requireInOffice = () => {},
-}: MakingUses): PlanMaking & { forget(those: readonly Plan[]): number } {
+}: MakingUses): PlanMaking & Pick<Renames, "renamed"> & { forget(those: readonly Plan[]): number } {
+  const { watch, renamed } = createRenames();
   const removeLock = (id: string) => rmSync(lockOf(id), { force: true });
   let removing: Promise<void> | undefined;
   const removeAll = async () => {
@@ -64,21 +68,25 @@ export function createMaking({
     });
     return removing;
   };
-  const forget = (those: readonly Plan[]): number => {
-    // Who ends with its answer keeps nobody waiting, and there may be no server after it.
-    const how = goesOn() ? "in slices" : "now";
-    const forgotten = ledger.remove(those, how);
+  // Who ends with its answer keeps nobody waiting, and there may be no server after it.
+  const howNow = () => (goesOn() ? "in slices" : "now");
+  const noteForgotten = (forgotten: readonly Plan[]): void => {
     for (const plan of forgotten) {
       removeLock(plan.id);
       publish(planRemoved, aboutPlan(plan));
     }
     // The server of this desk removes what cannot be removed now.
-    if (how !== "now" && forgotten.some(({ hosts }) => hosts > PIECE_HOSTS))
+    if (howNow() !== "now" && forgotten.some(({ hosts }) => hosts > PIECE_HOSTS))
       removeUnfinished().catch(() => {});
+  };
+  const forget = (those: readonly Plan[]): number => {
+    const forgotten = ledger.remove(those, howNow());
+    noteForgotten(forgotten);
     return forgotten.length;
   };
   return {
     forget,
+    renamed,
     removeUnfinished,
     async create(content, content_digest, given, planned, maker, requireFree = () => {}) {
       requireInOffice();
@@ -88,22 +96,27 @@ export function createMaking({
       const inTheWay = () => plansToForget(ledger.plans(), spec, planned.length, oldestKept);
       // Where there is no room now, nothing is written that would be removed again.
       if (isLarge) inTheWay();
+      using names = watch();
       const digest = await digestInSlices(content_digest, spec, planned);
       const id = crypto.randomUUID();
       const made = { id, digest, content, content_digest, spec, maker };
+      let forgotten: readonly Plan[] = [];
       const makeRoom = () => {
         requireInOffice();
         requireFree();
-        forget(inTheWay());
+        forgotten = ledger.remove(inTheWay(), howNow());
       };
       const unlock = isLarge ? tryLock(lockOf(id)) : undefined;
+      // Without it, another process would take what is written for left over.
+      if (isLarge && !unlock) throw unavailable("the new plan cannot be locked: make it again");
       let plan: Plan | undefined;
       try {
-        plan = await ledger.createInSlices(made, planned, now, makeRoom);
+        plan = await ledger.createInSlices(made, planned, now, makeRoom, names.labelOf);
       } finally {
         unlock?.();
         if (unlock && !plan) removeLock(id);
       }
+      noteForgotten(forgotten);
       const about = { digest, hosts: plan.hosts, waves: spec.waves.length, token: maker };
       publish(planCreated, { ...aboutPlan(plan), ...about });
       return plan;

@@ -4,15 +4,18 @@ import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Ledger, openLedger } from "../../../src/desk/plans/ledger/ledger";
 import { createMaking } from "../../../src/desk/plans/making";
-import { isLocked } from "../../../src/lib/lock";
+import { isLocked, tryLock } from "../../../src/lib/lock";
 import { nextTurn } from "../../support";
 import { plannedHosts, specOf, testLedger } from "./support";
 
 const MANY = 20_000;
 
 /** What a process has: its own ledger on the same file. */
-function makingOn(path: string, ledger: Ledger, { goesOn = true } = {}) {
-  const lockOf = (id: string) => join(dirname(path), "locks", `${id}.lock`);
+function makingOn(
+  path: string,
+  ledger: Ledger,
+  { goesOn = true, lockOf = (id: string) => join(dirname(path), "locks", `${id}.lock`) } = {},
+) {
   const events: string[] = [];
   const making = createMaking({
     ledger,
@@ -62,6 +65,46 @@ describe("a plan with many hosts", () => {
       const labels = new Set(made.ledger.targets(seq).map(({ label }) => label.charAt(0)));
       expect([...labels]).toEqual([nth === 0 ? "h" : "g"]);
     }
+  });
+
+  test("has its hosts under the labels that they got while it was made, and its digest those before", async () => {
+    using made = testLedger();
+    const { make, renamed } = makingOn(made.path, made.ledger);
+    const rename = (identity: string, from: string, to: string) => {
+      renamed(identity, from, to);
+      made.ledger.rename(identity, from, to);
+    };
+    const last = `h${MANY - 1}`;
+    const writing = make();
+    // While its digest is made: one of them twice, and one that gets its own label again.
+    rename("id-h1", "h1", "a");
+    rename("id-h1", "a", "b");
+    rename("id-h2", "h2", "c");
+    rename("id-h2", "c", "h2");
+    while (made.ledger.targets(1).length === 0) await nextTurn();
+    // While it is written: one that is, and one that is not yet.
+    rename("id-h0", "h0", "first");
+    rename(`id-${last}`, last, "last");
+    const { seq } = await writing;
+    const labels = made.ledger.targets(seq).map(({ label }) => label);
+    expect([0, 1, 2, 3, MANY - 1].map((n) => labels[n])).toEqual(["first", "b", "h2", "h3", "last"]);
+    const planned = [...made.ledger.plannedLabels(seq)].toSorted(([a], [b]) => a - b);
+    expect(planned).toEqual([
+      [0, "h0"],
+      [1, "h1"],
+      [MANY - 1, last],
+    ]);
+  });
+
+  test("is not written where its lock is another's: it would be taken for left over", async () => {
+    using made = testLedger();
+    const path = join(dirname(made.path), "taken.lock");
+    const release = tryLock(path);
+    const { make } = makingOn(made.path, made.ledger, { lockOf: () => path });
+    await expect(make()).rejects.toThrow("cannot be locked");
+    release?.();
+    expect(made.ledger.plans()).toEqual([]);
+    expect(made.ledger.targets(1)).toEqual([]);
   });
 
   test("is not begun where there is no room for it", async () => {

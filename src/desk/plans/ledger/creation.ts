@@ -20,6 +20,11 @@ export type MadePlan = Pick<Plan, "id" | "digest" | "content_digest" | "spec" | 
   readonly content: string;
 };
 
+/** The label of a host now. */
+type LabelOf = (host: PlannedHost) => string;
+
+const plannedLabel: LabelOf = ({ label }) => label;
+
 /** Plans as they are made and forgotten. */
 export interface Creation {
   /** Stores a plan with its hosts, all or nothing. */
@@ -27,7 +32,9 @@ export interface Creation {
   /**
    * The same, in slices where the plan is large. Whoever calls it marks the plan as being written, for {@link Creation.removeUnfinished}.
    *
-   * @param before is called in the turn in which the plan is there. What it throws is thrown, and leaves nothing.
+   * @param before is called in the transaction with which the plan is there: what it changes in this file comes with the plan, or not at
+   *   all. What it throws is thrown, and leaves nothing.
+   * @param labelOf the label that a host has when it is written (default: the one with which it was planned).
    * @throws `unavailable` where another process has taken what was written for left over, or the file was closed meanwhile.
    */
   createInSlices(
@@ -35,6 +42,7 @@ export interface Creation {
     hosts: readonly PlannedHost[],
     now: number,
     before?: () => void,
+    labelOf?: LabelOf,
   ): Promise<Plan>;
   /**
    * Removes, in slices, hosts of which the plan was not completed or is gone.
@@ -58,18 +66,24 @@ export function createCreation({ db, transaction, planOf, isOpen }: CreationPart
   const insert = db.prepare<void, [number, number, string, string, number]>(
     "INSERT INTO target (plan, n, label, identity, wave, state) VALUES (?1, ?2, ?3, ?4, ?5, 'planned')",
   );
+  const insertPlanned = db.prepare<void, [number, number, string]>(
+    "INSERT INTO planned (plan, n, label) VALUES (?1, ?2, ?3)",
+  );
   /** Writes the hosts from the place `from` on, before `end`. */
   const insertHosts = (
     seq: number,
     waves: readonly number[],
     hosts: readonly PlannedHost[],
-    from: number,
-    end: number,
+    labelOf: LabelOf,
+    [from, end]: readonly [from: number, end: number],
   ) => {
     let wave = 0;
-    for (const [at, { label, identity }] of hosts.slice(from, end).entries()) {
-      while (from + at >= (waves[wave] ?? hosts.length)) wave++;
-      insert.run(seq, from + at, label, identity, wave);
+    for (const [at, host] of hosts.slice(from, end).entries()) {
+      const n = from + at;
+      while (n >= (waves[wave] ?? hosts.length)) wave++;
+      const label = labelOf(host);
+      insert.run(seq, n, label, host.identity, wave);
+      if (label !== host.label) insertPlanned.run(seq, n, host.label);
     }
   };
   const insertPlan = (plan: MadePlan, hosts: number, now: number, seq?: number) => {
@@ -114,20 +128,20 @@ export function createCreation({ db, transaction, planOf, isOpen }: CreationPart
     });
     return done.isRemoved;
   };
-  const create: Creation["create"] = (plan, hosts, now) =>
-    transaction(() => {
-      const seq = insertPlan(plan, hosts.length, now);
-      insertHosts(seq, plan.spec.waves, hosts, 0, hosts.length);
-      return planOf(seq);
-    });
+  const create = (plan: MadePlan, hosts: readonly PlannedHost[], now: number, labelOf: LabelOf) => {
+    const seq = insertPlan(plan, hosts.length, now);
+    insertHosts(seq, plan.spec.waves, hosts, labelOf, [0, hosts.length]);
+    return planOf(seq);
+  };
 
   return {
-    create,
-    async createInSlices(plan, hosts, now, before = () => {}) {
-      if (hosts.length <= PIECE_HOSTS) {
-        before();
-        return create(plan, hosts, now);
-      }
+    create: (plan, hosts, now) => transaction(() => create(plan, hosts, now, plannedLabel)),
+    async createInSlices(plan, hosts, now, before = () => {}, labelOf = plannedLabel) {
+      if (hosts.length <= PIECE_HOSTS)
+        return transaction(() => {
+          before();
+          return create(plan, hosts, now, labelOf);
+        });
       const seq = transaction(() => reserve(plan, now));
       try {
         let at = 0;
@@ -136,14 +150,14 @@ export function createCreation({ db, transaction, planOf, isOpen }: CreationPart
           const end = at + PIECE_HOSTS;
           transaction(() => {
             requireUnfinished(seq);
-            insertHosts(seq, plan.spec.waves, hosts, at, end);
+            insertHosts(seq, plan.spec.waves, hosts, labelOf, [at, end]);
           });
           at = end;
           return at >= hosts.length;
         });
-        before();
         return transaction(() => {
           requireUnfinished(seq);
+          before();
           finished(seq);
           insertPlan(plan, hosts.length, now, seq);
           return planOf(seq);

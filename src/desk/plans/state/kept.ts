@@ -77,7 +77,7 @@ export interface FleetStates {
   /** As they are now: those of which a plan is waiting or was applied. */
   current(): Promise<FleetState[]>;
   /**
-   * Makes a plan that gives hosts a state.
+   * Makes a plan that gives hosts a state. To write one with many hosts takes long: meanwhile, others change states.
    *
    * @param plans makes it, and takes it back where it cannot be noted.
    * @throws `busy` where there are {@link MAX_STATES}, or {@link MAX_SELECTIONS} of this one, and no plan is made; what `create` throws.
@@ -109,20 +109,22 @@ export function createFleetStates(
       sent: Omit<SentToHosts, "plan">,
       { create, remove }: { create(): Promise<P>; remove(made: P): void },
     ) {
-      const known = await fates();
-      const made: P[] = [];
+      const stateIn = (all: readonly FleetState[]) =>
+        all.find((one) => one.name === name) ?? { name, planned: [], applied: [] };
+      const before = await current();
+      // Where there is no room now, no plan is written that would be removed again.
+      requireRoom(before.map((one) => one.name), stateIn(before), sent.on);
+      const plan = await create();
       try {
-        return await store.change(async (all) => {
-          settleIn(all, known);
-          const found = all.entries.find((one) => one.name === name) ?? { name, planned: [], applied: [] };
-          requireRoom(all, found, sent.on);
-          const plan = await create();
-          made.push(plan);
+        await store.change(async (all) => {
+          settleIn(all, await fates());
+          const found = stateIn(all.entries);
+          requireRoom(all.names, found, sent.on);
           all.replace({ ...found, planned: [...found.planned, { ...sent, plan: plan.id }] });
-          return plan;
         });
+        return plan;
       } catch (error) {
-        for (const plan of made) await Promise.try(() => remove(plan)).catch(() => {});
+        await Promise.try(() => remove(plan)).catch(() => {});
         throw error;
       }
     },
@@ -139,9 +141,13 @@ export function createFleetStates(
   };
 }
 
-/** @throws `busy` where a plan of that state for these hosts could not be noted. */
-function requireRoom(all: EntryList<FleetState>, { name, planned, applied }: FleetState, on: string): void {
-  if (!all.has(name) && all.names.length >= MAX_STATES)
+/** @param names those of all states. @throws `busy` where a plan of that state for these hosts could not be noted. */
+function requireRoom(
+  names: readonly string[],
+  { name, planned, applied }: FleetState,
+  on: string,
+): void {
+  if (!names.includes(name) && names.length >= MAX_STATES)
     throw busy(`there are already ${MAX_STATES} states: \`svc fleet forget NAME\` removes one`, "conflict");
   const selections = new Set([...planned, ...applied].map((one) => one.on));
   if (on !== ALL && !selections.has(on) && selections.size >= MAX_SELECTIONS)

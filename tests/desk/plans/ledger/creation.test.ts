@@ -168,6 +168,23 @@ describe("a plan with many hosts", () => {
     expect(rowsIn(made.path)).toEqual({ hosts: 0, unfinished: 0 });
   });
 
+  test("takes the place of others only where it comes to be, as one with few hosts does", async () => {
+    using made = testLedger();
+    const few = plannedHosts(2);
+    const other = made.ledger.create(newPlan(few), few, 0);
+    for (const count of [MANY, 2]) {
+      const hosts = plannedHosts(count, "g");
+      const writing = made.ledger.createInSlices(newPlan(hosts), hosts, 0, () => {
+        expect(made.ledger.remove([other])).toEqual([other]);
+        throw new Error("the disk is full");
+      });
+      await expect(writing).rejects.toThrow("the disk is full");
+      expect(made.ledger.plans()).toEqual([other]);
+      expect(made.ledger.targets(other.seq)).toHaveLength(2);
+      expect(made.ledger.counts(other.seq)).toEqual({ planned: 2 });
+    }
+  });
+
   test("is gone at once where it is forgotten, and its hosts soon", async () => {
     using made = beingWritten();
     const { ledger, path } = made;

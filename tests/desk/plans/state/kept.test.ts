@@ -30,11 +30,11 @@ function testStates() {
       fault = error;
     },
     /** Makes a plan of that id. */
-    plan(id: string, on: string, sha256 = OLD, name = "lab", made = () => {}) {
+    plan(id: string, on: string, sha256 = OLD, name = "lab", made: () => unknown = () => {}) {
       const sent = { sha256, on, at: "2026-11-29T00:00:00.000Z", by: null };
       const create = async () => {
         fates.set(id, "new");
-        made();
+        await made();
         return { id };
       };
       return states.plan(name, sent, { create, remove: (one) => void removed.push(one.id) });
@@ -135,6 +135,19 @@ test("a state none of whose plans was applied goes with the last of them, and ta
   expect(await made.states.current()).toEqual([]);
   expect(await made.states.settle()).toBe(false);
   expect(made.states.list()).toEqual([]);
+});
+
+test("states change while the plan of another one is written, which has no room afterwards where they took it", async () => {
+  using made = testStates();
+  const written = Promise.withResolvers<void>();
+  const long = made.plan("long", "all", OLD, "lab", () => written.promise);
+  for (let nth = 0; nth < 99; nth++) await made.plan(`plan-${nth}`, "all", OLD, `state-${nth}`);
+  const late = made.plan("late", "all", OLD, "late", () => written.promise);
+  written.resolve();
+  const [first, second] = await Promise.allSettled([long, late]);
+  expect([first.status, second.status].toSorted()).toEqual(["fulfilled", "rejected"]);
+  expect(made.states.list()).toHaveLength(100);
+  expect(made.removed).toHaveLength(1);
 });
 
 describe("no plan is left that nobody watches:", () => {
