@@ -110,7 +110,9 @@ export async function begin<I extends InputSchema, O extends OutputSchema>(
   try {
     let plan = (await call(input, { signal, progress })) as Plan;
     const show = (only?: ["none"]) => look(service, plan.id, only);
-    if (inServer && !isOver(plan)) plan = await followPlan(plan.id, { show, isServed }, { signal, progress });
+    // The answer of a server has some of the hosts.
+    if (inServer && isOver(plan)) plan = await show();
+    else if (inServer) plan = await followPlan(plan.id, { show, isServed }, { signal, progress });
     watcher.show(progressOf(plan));
     watcher.end();
     print(globals, plan, () => planText(plan));

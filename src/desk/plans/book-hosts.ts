@@ -23,7 +23,7 @@ export interface HostLinks {
 type Uses = Pick<PlansUses, "book" | "recordsAt" | "isExpected" | "isGone" | "whyGone">;
 
 export function hostsIn({ book, ...uses }: Uses) {
-  const all = kept(book.hosts, byLabel);
+  const { now: all, forget } = kept(book.hosts, byLabel);
   /** The only host with that identity: one that has another label than when its plan was made. */
   const renamed = (identity: string) => {
     const [host, second] = book.hosts().filter((one) => identityOf(one) === identity);
@@ -36,6 +36,8 @@ export function hostsIn({ book, ...uses }: Uses) {
   };
   return {
     targetFor,
+    /** Takes note that the address book has changed: what it says is asked for anew. */
+    changed: forget,
     /** Where the jobs of the host go, which may have another label now; undefined where there is none. @throws `unavailable` where its entry cannot be used. */
     hostOf(label: string, identity: string) {
       const labelled = all().get(label);
@@ -79,15 +81,23 @@ export function byLabel(hosts: readonly Host[]): ReadonlyMap<string, Host> {
   return all;
 }
 
-/** What is made of what `read` returned less than {@link SAME_MS} ago: once, as long as it returns the same. */
-function kept<S, T>(read: () => S, make: (found: S) => T): () => T {
+/**
+ * `now` is what is made of what `read` returned less than {@link SAME_MS} ago: once, as long as it returns the same. After `forget`, it is
+ * read at once.
+ */
+function kept<S, T>(read: () => S, make: (found: S) => T) {
   let known: { readonly from: S; readonly value: T; at: number } | undefined;
-  return () => {
-    const now = performance.now();
-    if (known && now - known.at <= SAME_MS) return known.value;
-    const from = read();
-    if (known?.from === from) known.at = now;
-    else known = { from, value: make(from), at: now };
-    return known.value;
+  return {
+    now(): T {
+      const at = performance.now();
+      if (known && at - known.at <= SAME_MS) return known.value;
+      const from = read();
+      if (known?.from === from) known.at = at;
+      else known = { from, value: make(from), at };
+      return known.value;
+    },
+    forget(): void {
+      if (known) known.at = Number.NEGATIVE_INFINITY;
+    },
   };
 }

@@ -26,7 +26,9 @@ export async function look(shared: RunnerParts): Promise<void> {
 function lookAt(run: Run, endOf: HowEnded, now: number): void {
   const fresh = readAgain(run, now);
   if (!fresh) return;
-  if (fresh.revision !== run.plan.revision) decide(run, () => fresh);
+  if (fresh.revision !== run.plan.revision || run.isStale) decide(run, () => fresh);
+  // It is looked at once that is read.
+  if (run.isReading) return;
   endWithToken(run, endOf, now);
   cancelAtHosts(run);
   tryAgain(run);

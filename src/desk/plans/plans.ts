@@ -2,7 +2,7 @@
  * The plans of a desk in one process: the ledger, the runner, and who may do what with a plan.
  */
 import { join } from "node:path";
-import { type EventFeed, type EventHost, newEvents, type Publish } from "../../core/events";
+import type { EventFeed, Publish } from "../../core/events";
 import { type Grant, maySee } from "../../core/rights";
 import { conflict, Failure, notFound } from "../../lib/errors";
 import { isLocked } from "../../lib/lock";
@@ -43,7 +43,7 @@ export interface PlansUses {
   isExpected(address: string): boolean;
   /** The id of the records of jobs of the host at that address, as it said when it connected; undefined where it did not. */
   recordsAt(address: string): string | undefined;
-  /** What happens in this process: hosts that are there again. */
+  /** What happens in this process: hosts that are there again, and entries that have changed. */
   readonly events: EventFeed;
   /** Whether this process goes on after it has answered. */
   goesOn(): boolean;
@@ -92,7 +92,7 @@ export interface Plans extends PlanChanges, PlanMaking, HostLinks {
 export function createPlans(uses: PlansUses): Plans {
   const { files, publish } = uses;
   const ledger = openLedger(files.plans);
-  const { targetFor, hostOf, sameTexts, ...links } = hostsIn(uses);
+  const { targetFor, hostOf, sameTexts, changed, ...links } = hostsIn(uses);
   const records = createRecords(uses, ledger);
   const { ended } = records;
   const runner = createRunner({
@@ -104,14 +104,14 @@ export function createPlans(uses: PlansUses): Plans {
     ledger,
     locks: files.planLocks,
   });
-  const endListening = hearHosts(uses.events, runner);
+  const endListening = hearHosts(uses.events, runner, changed);
   const started = (plan: Plan): Plan => {
     publish(planStarted, { ...aboutPlan(plan), hosts: plan.hosts, token: plan.token });
     return plan;
   };
   const lockOf = (id: string) => join(files.planLocks, `${id}.lock`);
   const isHeld = (id: string) => isLocked(lockOf(id));
-  const { forget, ...making } = createMaking({ ...uses, ledger, lockOf, isLocked: isHeld });
+  const { forget, renamed, ...making } = createMaking({ ...uses, ledger, lockOf, isLocked: isHeld });
 
   const plans: Plans = {
     ledger,
@@ -157,6 +157,7 @@ export function createPlans(uses: PlansUses): Plans {
     list: (grant) => ledger.plans().filter((plan) => maySee(grant, plan)),
     rename(host, from) {
       const [identity, to] = [identityOf(host), host.label];
+      renamed(identity, from, to);
       ledger.rename(identity, from, to);
       runner.rename(identity, from, to);
     },
@@ -197,12 +198,42 @@ function createRecords({ recordEnd }: Pick<PlansUses, "recordEnd">, ledger: Ledg
   };
 }
 
-/** Tells the runner which hosts are there again. @returns what ends that. */
-function hearHosts(events: EventFeed, runner: Runner): () => void {
-  const back = newEvents<EventHost>(events, "host.up");
-  return events.listen(() => {
-    for (const { label } of back()) runner.hostUp(label);
+/** How long changes of entries are gathered, in milliseconds: with them, what is known of all hosts is made anew. */
+const GATHERED_MS = 500;
+
+/**
+ * Tells the runner which hosts are there again, and soon also whose entries have changed.
+ *
+ * @param bookChanged takes note that entries have changed, first. @returns what ends that.
+ */
+function hearHosts(events: EventFeed, runner: Runner, bookChanged: () => void): () => void {
+  let seen = events.newest;
+  let changed = new Set<string>();
+  let areKnown = true;
+  let timer: Timer | undefined;
+  const tellChanges = () => {
+    timer = undefined;
+    bookChanged();
+    runner.hostsChanged(areKnown ? changed : undefined);
+    changed = new Set();
+    areKnown = true;
+  };
+  const endListening = events.listen(() => {
+    for (; seen < events.newest; seen++) {
+      const one = events.at(seen + 1);
+      const label = () => String(Object(JSON.parse(one?.text ?? "{}")).label);
+      // Of events that are no longer kept, nobody can say which hosts they were about.
+      if (!one) areKnown = false;
+      if (one?.type.name === "host.up") runner.hostUp(label());
+      if (one?.type.name === "host.changed") changed.add(label());
+    }
+    if (areKnown && changed.size === 0) return;
+    timer ??= setTimeout(tellChanges, GATHERED_MS).unref();
   });
+  return () => {
+    endListening();
+    clearTimeout(timer);
+  };
 }
 
 /** No plan has the id. */

@@ -40,6 +40,25 @@ export class ReadyHosts<E> {
     return undefined;
   }
 
+  /**
+   * Has hosts that were moved wait at the server at which they are now, behind those there.
+   *
+   * @param serverNow that of a host which may have been moved; undefined for any other.
+   */
+  move(serverNow: (host: E) => string | undefined): void {
+    const moved: Array<readonly [server: string, host: E]> = [];
+    for (const [server, { hosts, next }] of this.#queues) {
+      const staying = hosts.filter((host, at) => {
+        const now = at < next ? server : (serverNow(host) ?? server);
+        if (now !== server) moved.push([now, host]);
+        return at >= next && now === server;
+      });
+      if (staying.length > 0) this.#queues.set(server, { hosts: staying, next: 0 });
+      else this.#queues.delete(server);
+    }
+    for (const [server, host] of moved) this.push(server, host);
+  }
+
   clear(): void {
     this.#queues.clear();
   }

@@ -49,6 +49,9 @@ export class Run {
   readonly over = Promise.withResolvers<void>();
   /** While its hosts are read in slices: resolves once they are there, and rejects where they cannot be. Nothing of it goes on meanwhile. */
   loading: Promise<void> | undefined;
+  /** While its hosts are read again in slices, since somebody has decided something: nothing of it begins. And whether they are to be read so. */
+  isReading = false;
+  isStale = false;
   /** The first of the hosts of the first wave that are not ok. */
   bad: Entry | undefined;
   /** Why this process begins nothing more of it. */
@@ -157,6 +160,13 @@ export class Run {
       if (this.#mayBeReady(entry) && this.entries.has(entry.n)) return entry;
     }
     return undefined;
+  }
+
+  /** Hosts of these labels, or any, may have been moved to another server: they wait for no place at the one where they were. */
+  moved(labels: ReadonlySet<string> | undefined): void {
+    this.#ready.move((entry) =>
+      (labels?.has(entry.label) ?? true) ? this.shared.hosts.serverOf(entry) : undefined,
+    );
   }
 
   /** The jobs before it at its host have ended. */
@@ -268,17 +278,48 @@ export class Run {
    * all of them so at once would take long.
    */
   take(some: Iterable<OpenTarget>): void {
-    // The hosts of a broadcast are its caller's: the ledger has another label once one is renamed.
-    const textsOf = this.policy.waits ? this.shared.hosts.sameTexts() : (host: PlannedHost) => host;
+    const textsOf = this.#textsNow();
     for (const target of some) {
       const { n, state } = target;
       this.counts[state] = (this.counts[state] ?? 0) + 1;
       if (isOneOf(FAILURES, state)) this.#failed.add(n);
-      if (!isOneOf(OPEN_STATES, state)) continue;
-      const entry = entryOf(this, target, textsOf(this.policy.hostAt(n) ?? target));
-      this.entries.set(n, entry);
-      this.#addIfReady(entry);
+      if (isOneOf(OPEN_STATES, state)) this.#addEntry(target, textsOf);
     }
+  }
+
+  /** All hosts are read again by {@link takeAgain}, which says anew which of them are ready. */
+  beginReading(): void {
+    this.#ready.clear();
+    this.hadWork = false;
+  }
+
+  /** Takes some of the hosts as the ledger has them now, ended or not. @returns attempts that have ended. */
+  takeAgain(some: Iterable<OpenTarget>): Entry[] {
+    const textsOf = this.#textsNow();
+    const gone: Entry[] = [];
+    for (const target of some) {
+      const known = this.entries.get(target.n);
+      const isOpen = isOneOf(OPEN_STATES, target.state);
+      if (isOpen) this.#failed.delete(target.n);
+      if (isOpen && known?.attempt === target.attempt) this.#addIfReady(known);
+      else {
+        if (known) gone.push(known);
+        if (isOpen) this.#addEntry(target, textsOf);
+      }
+    }
+    return gone;
+  }
+
+  #addEntry(target: OpenTarget, textsOf: (host: PlannedHost) => PlannedHost): void {
+    const entry = entryOf(this, target, textsOf(this.policy.hostAt(target.n) ?? target));
+    this.entries.set(target.n, entry);
+    this.#addIfReady(entry);
+  }
+
+  /** What has hosts have the texts of the address book, in this turn of the event loop. */
+  #textsNow(): (host: PlannedHost) => PlannedHost {
+    // The hosts of a broadcast are its caller's: the ledger has another label once one is renamed.
+    return this.policy.waits ? this.shared.hosts.sameTexts() : (host) => host;
   }
 
   /** All hosts are there. @returns those that may run a job. */

@@ -50,6 +50,8 @@ export interface Runner {
   wake(): Promise<void>;
   /** The host is reachable again: its queued jobs begin soon. */
   hostUp(label: string): void;
+  /** The entries of these hosts have changed, or any: one may be reached over another server now. */
+  hostsChanged(labels: ReadonlySet<string> | undefined): void;
   /** The host of that identity has another label from now on; a broadcast goes by those that it began with. */
   rename(identity: string, from: string, to: string): void;
   /** Resolves when this process no longer runs the plan. */
@@ -144,6 +146,10 @@ export function createRunner(uses: RunnerUses): Runner {
       if (!entry) return;
       entry.due = 0;
       if (entry.cancel && entry.cancel.due < Number.POSITIVE_INFINITY) entry.cancel.due = 0;
+    },
+    hostsChanged(labels) {
+      for (const run of runs.values()) run.moved(labels);
+      shared.pump();
     },
     rename(identity, from, to) {
       const entries = [...runs.values()]

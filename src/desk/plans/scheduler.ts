@@ -16,7 +16,8 @@ const AT_ONCE = 256;
 
 /** Begins what may begin: one host of each plan after the other, so that none takes all slots. Then each plan goes on. */
 export function begin(shared: RunnerParts): void {
-  const order = inOrder(shared);
+  // Of one whose hosts could not be read, nobody knows yet which of them may begin, or whether any is left.
+  const order = inOrder(shared).filter(({ isStale }) => !isStale);
   let left = AT_ONCE;
   for (const isUrgent of [true, false]) {
     let able = order.filter(({ policy }) => policy.isUrgent === isUrgent);
@@ -32,12 +33,13 @@ export function begin(shared: RunnerParts): void {
 
 /**
  * The order in which plans get slots: first those whose caller waits, then those in which no host began for longest. Not those whose
- * hosts are still being read, nor any other plan meanwhile: which hosts have jobs already is not known yet, and those come before all others.
+ * hosts are being read. While they are read for the first time, no other plan either: which hosts have jobs already is not known yet, and those
+ * come before all others.
  */
 export function inOrder({ runs }: RunnerParts): Run[] {
   const all = [...runs.values()];
   const areHeld = all.some(({ loading, policy }) => loading && policy.waits);
-  const able = all.filter(({ loading, policy }) => !loading && !(areHeld && policy.waits));
+  const able = all.filter((run) => !run.loading && !run.isReading && !(areHeld && run.policy.waits));
   return able.sort((a, b) => Number(b.policy.isUrgent) - Number(a.policy.isUrgent) || a.began - b.began);
 }
 

@@ -119,8 +119,9 @@ describe("a plan with many hosts", () => {
     using made = testLedger();
     const fleet = testFleet();
     const seq = applied(made.ledger, MANY);
+    let pieces = 0;
     const between: Ledger["between"] = (plan, from, end) => {
-      if (from === 1_000) made.ledger.pause(seq, "by anna");
+      if (++pieces === 2) made.ledger.pause(seq, "by anna");
       return made.ledger.between(plan, from, end);
     };
     using running = testRunner({ ...made, ledger: { ...made.ledger, between } }, fleet);
@@ -132,6 +133,91 @@ describe("a plan with many hosts", () => {
     await running.runner.wake();
     await running.runner.over(seq);
     expect(made.ledger.counts(seq)).toEqual({ ok: MANY });
+  });
+
+  test("is not read where it is paused, and in several turns where it is resumed: then each host begins once", async () => {
+    using made = testLedger();
+    let areSlow = true;
+    const fleet = testFleet(() => (areSlow ? "slow" : "ok"));
+    const hosts = plannedHosts(MANY);
+    const { seq } = made.ledger.create(newPlan(hosts, { max_parallel: 100 }), hosts, Date.now());
+    made.ledger.apply(seq, null, Date.now());
+    let pieces = 0;
+    const between: Ledger["between"] = (...which) => {
+      pieces++;
+      // Each piece takes a turn.
+      Bun.sleepSync(6);
+      return made.ledger.between(...which);
+    };
+    using running = testRunner({ ...made, ledger: { ...made.ledger, between } }, fleet);
+    running.runner.run(seq);
+    await until("some are at work", () => fleet.slow.size === 100);
+    expect(pieces).toBe(MANY / 1_000);
+    made.ledger.pause(seq, "by anna");
+    await running.runner.wake();
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    expect(pieces).toBe(MANY / 1_000);
+    made.ledger.resume(seq);
+    await running.runner.wake();
+    expect(pieces).toBeLessThan((2 * MANY) / 1_000);
+    // They end in the middle of that.
+    areSlow = false;
+    for (const go of fleet.slow.values()) go();
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: MANY });
+    expect(fleet.begun).toHaveLength(MANY);
+    expect([...fleet.ran.values()].filter(({ times }) => times !== 1)).toEqual([]);
+  });
+
+  test("begins at no further host once it is cancelled, and knows how the one at work ends", async () => {
+    using made = testLedger();
+    const fleet = testFleet(() => "slow");
+    const hosts = plannedHosts(MANY);
+    const { seq } = made.ledger.create(newPlan(hosts, { max_parallel: 1 }), hosts, Date.now());
+    made.ledger.apply(seq, null, Date.now());
+    using running = testRunner(made, fleet);
+    running.runner.run(seq);
+    await until("it is at work", () => fleet.slow.has("h0"));
+    made.ledger.cancel(seq, "by anna", Date.now());
+    await running.runner.wake();
+    fleet.slow.get("h0")?.();
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 1, cancelled: MANY - 1 });
+    expect(fleet.begun).toEqual(["h0"]);
+  });
+
+  test("is read once more where somebody decides something meanwhile, and where it could not be read", async () => {
+    using made = testLedger();
+    const warnings: string[] = [];
+    const log = { ...silentLog, warn: (text: string) => void warnings.push(text) };
+    const fleet = testFleet();
+    const seq = applied(made.ledger, MANY);
+    made.ledger.pause(seq, "by anna");
+    let pieces = 0;
+    const between: Ledger["between"] = (...which) => {
+      pieces++;
+      // It was read once, for the first time.
+      if (pieces === 5) throw new Error("plans.db is busy");
+      if (pieces === 7) made.ledger.pause(seq, "by bert");
+      return made.ledger.between(...which);
+    };
+    using running = testRunner({ ...made, ledger: { ...made.ledger, between } }, { ...fleet, log });
+    running.runner.run(seq);
+    await until("it is read", () => pieces === 3);
+    for (let turn = 0; turn < 50; turn++) await nextTurn();
+    made.ledger.resume(seq);
+    await running.runner.wake();
+    await until("it fails", () => warnings.length > 0);
+    await running.runner.wake();
+    await until("it is paused, and read as that", () => pieces === 11);
+    for (let turn = 0; turn < 50; turn++) await nextTurn();
+    expect(fleet.begun).toEqual([]);
+    made.ledger.resume(seq);
+    await running.runner.wake();
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: MANY });
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain("cannot go on for now: plans.db is busy");
   });
 
   test("begins nowhere where it was paused meanwhile, also where another plan goes on before anybody looks", async () => {
@@ -394,4 +480,21 @@ test("a host has the texts of the address book only where it is the same host", 
     { label: "c", identity: "https://192.0.2.1" },
   ])
     expect(textsOf(planned)).toEqual(planned);
+});
+
+test("a host that was moved is at its new server as soon as the address book says that it has changed", () => {
+  let hosts = [{ label: "a", base_url: "nats:eu/UA", tags: [], token: undefined }];
+  const { serverAt, changed } = hostsIn({
+    book: {
+      hosts: () => hosts,
+      reach: ({ base_url }) => ({ url: base_url, token: undefined, trust: { kind: "any" } }),
+    },
+    recordsAt: () => undefined,
+    isExpected: () => false,
+    isGone: () => false,
+  });
+  expect(serverAt("a")).toBe("nats:eu");
+  hosts = hosts.map((host) => ({ ...host, base_url: "nats:us/UA" }));
+  changed();
+  expect(serverAt("a")).toBe("nats:us");
 });

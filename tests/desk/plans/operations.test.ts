@@ -36,7 +36,8 @@ async function desk(labels: readonly string[] = ["a", "b"]) {
     return {
       make: (more: object = {}) =>
         callOperation(service, newPlan, { actions: [["AC_rest_api_status"]], on: "all", ...more }, caller),
-      apply: (id: string, digest: string) => callOperation(service, applyPlan, { id, digest }, caller),
+      apply: (id: string, digest: string, more: object = {}) =>
+        callOperation(service, applyPlan, { id, digest, ...more }, caller),
       show: (id: string, more: object = {}) => callOperation(service, showPlan, { id, ...more }, caller),
       list: (input: object = {}) => callOperation(service, listPlans, input, caller),
       pause: (id: string) => callOperation(service, pausePlan, { id }, caller),
@@ -94,6 +95,18 @@ describe("a plan", () => {
     expect(await stalled()).toEqual([false]);
     release?.();
     expect((await owner.apply(id, digest)).stalled).toBe(false);
+  });
+
+  test("is answered with some of its many hosts where it has only begun, and with all of them once it is over", async () => {
+    await using made = await desk(Array.from({ length: 1_001 }, (_, nth) => `dead-${nth}`));
+    const { owner, here } = made;
+    await here.service.runJobs();
+    const { id, digest } = await owner.make();
+    const begun = await owner.apply(id, digest);
+    expect([begun.total, begun.targets.length]).toEqual([1_001, 1_000]);
+    const second = await owner.make();
+    const over = await owner.apply(second.id, second.digest, { wait: true });
+    expect([over.state, over.targets.length]).toEqual(["done", 1_001]);
   });
 
   test("runs nothing before it is applied, and then on each host what its digest stands for", async () => {

@@ -771,6 +771,28 @@ test("a host that has moved to another server while it was ready begins once the
   expect([next()?.label, next()?.label]).toEqual(["h1", undefined]);
 });
 
+test("a host that was moved away from a server without a place begins at once where it is now", () => {
+  using made = testLedger();
+  const hosts = plannedHosts(3);
+  const { seq } = made.ledger.create(newPlan(hosts, { max_parallel: 1 }), hosts, 0);
+  const servers: Record<string, string> = { h0: "nats:eu", h1: "nats:eu", h2: "nats:eu" };
+  const run = runOf(made, seq, (label) => servers[label]);
+  run.load(made.ledger.open(seq), made.ledger.counts(seq));
+  const next = () => {
+    const entry = run.nextReady();
+    if (entry) run.begin(entry);
+    return entry?.label;
+  };
+  expect([next(), next()]).toEqual(["h0", undefined]);
+  servers.h1 = "nats:us";
+  servers.h2 = "nats:ap";
+  run.moved(new Set(["h1"]));
+  expect([next(), next()]).toEqual(["h1", undefined]);
+  // Nobody knows which ones.
+  run.moved(undefined);
+  expect([next(), next()]).toEqual(["h2", undefined]);
+});
+
 test("a host that is ready twice is begun once", () => {
   using made = testLedger();
   const hosts = plannedHosts(2);

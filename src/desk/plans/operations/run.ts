@@ -9,6 +9,7 @@ import { allows, beyond, type Grant, requireOwnToken } from "../../../core/right
 import { sleep } from "../../../lib/deadline";
 import { conflict, forbidden } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
+import { inSlices } from "../../../lib/turn";
 import type { Passkeys } from "../../../trust/passkeys/passkeys";
 import { type Content, readContent } from "../../../wire/job/content";
 import type { AddressBook } from "../../fleet/address-book";
@@ -32,6 +33,10 @@ interface RunUses extends Uses {
 /** How often who waits looks, in milliseconds. */
 const POLL_MS = 500;
 const SHORT_MS = 20;
+
+/** The most hosts of a plan that has only begun in its answer; and how many are looked at before others have their turn. */
+const LISTED = 1_000;
+const PIECE = 1_000;
 
 const WAIT = flag(
   "Answer when the plan is over or paused, not when it has begun; in a list of actions, fail where a host is not ok",
@@ -57,9 +62,14 @@ async function permitted(service: RunUses, id: string, { grant }: Caller) {
 /** @throws `forbidden` for a plan with a host that is not in the address book of the caller: it was allowed more when it made the plan. */
 async function requireHosts(service: RunUses, { ledger }: Plans, { seq, hosts }: Plan): Promise<void> {
   const known = new Set((await service.addressBook()).hosts().map(identityOf));
-  for (const { label, identity } of ledger.between(seq, 0, hosts))
-    if (!known.has(identity))
-      throw forbidden(`the plan is for ${printable(label, 130)} too, on which you may not act`);
+  let at = 0;
+  await inSlices(() => {
+    for (const { label, identity } of ledger.between(seq, at, at + PIECE))
+      if (!known.has(identity))
+        throw forbidden(`the plan is for ${printable(label, 130)} too, on which you may not act`);
+    at += PIECE;
+    return at >= hosts;
+  });
 }
 
 /** Whoever has a plan run may do all that it may. @throws `forbidden`: its token allowed more when it made the plan. */
@@ -69,15 +79,17 @@ function requireRights({ scope }: Pick<Content, "scope">, grant: Grant): void {
     throw forbidden(beyond(grant, `the plan was made with more: it runs with ${missing.join(", ")}`));
 }
 
-/** What runs from now on, and is waited for where the caller asks or the process ends with its answer. */
+/**
+ * What runs from now on, and is waited for where the caller asks or the process ends with its answer. Then the answer has each host; of a plan
+ * that has only begun, it has {@link LISTED} of them at most.
+ */
 async function goOn(plans: Plans, plan: Plan, wait: boolean, caller: Caller) {
   plans.runner.run(plan.seq);
   await plans.runner.wake();
-  if (wait || !plans.goesOn()) {
-    await settled(plans, plan.seq, caller);
-    // A job or a script reads no table: it fails as the plan does.
-    if (caller.run) requireGood(summaryOf(plans, plans.ledger.plan(plan.seq)));
-  }
+  if (!wait && plans.goesOn()) return viewOf(plans, plan.seq, caller.grant, undefined, LISTED);
+  await settled(plans, plan.seq, caller);
+  // A job or a script reads no table: it fails as the plan does.
+  if (caller.run) requireGood(summaryOf(plans, plans.ledger.plan(plan.seq)));
   return viewOf(plans, plan.seq, caller.grant);
 }
 
