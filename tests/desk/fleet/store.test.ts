@@ -17,7 +17,9 @@ import { join } from "node:path";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import { createAddressBook } from "../../../src/desk/fleet/address-book";
+import { hostOf } from "../../../src/desk/fleet/book/items";
 import { createBookReader } from "../../../src/desk/fleet/book/read";
+import { itemsSince } from "../../../src/desk/fleet/book/rows";
 import { type Host, parseHost } from "../../../src/desk/fleet/host";
 import { findHosts } from "../../../src/desk/fleet/operations/find";
 import { listHosts } from "../../../src/desk/fleet/operations/hosts";
@@ -44,6 +46,21 @@ function earlier() {
   writeFileSync(bookPaths(folder.path).former, text, { mode: 0o600 });
   return Object.assign(folder, { text });
 }
+
+test("an entry is in memory once, unless it has what svc does not know, which stays", async () => {
+  using folder = temporaryFolder();
+  const book = open(folder.path);
+  await book.add(host("a"));
+  book.close();
+  using db = new Database(bookPaths(folder.path).file);
+  const [item] = [...itemsSince(db, -1)];
+  expect(item && hostOf(item)).toEqual(host("a"));
+  expect(item?.value).toBe(item && hostOf(item));
+  db.run("UPDATE hosts SET value = json_set(value, '$.colour', 'red')");
+  const [other] = [...itemsSince(db, -1)];
+  expect(other && hostOf(other)).toEqual(host("a"));
+  expect(other?.value).toEqual({ ...host("a"), colour: "red" });
+});
 
 test("a look leaves the file of an earlier svc as it is; the first change takes it over, and keeps it", async () => {
   using folder = earlier();

