@@ -19,7 +19,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   "50,000 hosts behind a NATS server":
     "Requests are signed and sealed for each host; those of the bare loop are not.",
   "peak memory of the desk":
-    "A plan for 2,000 hosts takes 110 MiB, svc's source and the bare loop in the same process included; each further host takes 3 to 4 KiB: its record, its job and its answer.",
+    "A plan for 2,000 hosts takes 110 MiB, svc's source included; each further host takes 3 to 4 KiB: its record, its job and its answer.",
   "processor time of the longest turn of the event loop in these plans":
     "The rows of a plan are written in one transaction, and read into memory in one turn when it begins: 1.5 µs for each host.",
   "screenshot,":

@@ -1,8 +1,8 @@
 /**
  * `nats-desk.ts URL`: a desk that asks hosts over a NATS server, all of them, five times. The ids of the hosts are on standard input, one
  * after the other, and stay bytes: they stand for an address book, which is not measured here. The credentials of the desk are in the
- * environment. Says how many answered, how many are not connected, and how long
- * each time took. Then the same in a bare loop on the same client library, which publishes a finished message to each host and counts
+ * environment. Says how many answered, how many are not connected, how long each time took, and the most memory that this process had. Then
+ * the same in a bare loop on the same client library, which publishes a finished message to each host and counts
  * what comes back. With several URLs, commas between, each is the server of a region, and has every nth host.
  */
 import { deadlineIn, RemoteError } from "../../src/client/carrier";
@@ -12,6 +12,7 @@ import { runPool } from "../../src/lib/pool";
 import { connectNats } from "../../src/wire/nats/connect";
 import { nkey } from "../../src/wire/nats/nkeys";
 import { inboxOf, NO_SESSION, Outbox, subjectsOf } from "../../src/wire/nats/wire";
+import { peakBytes } from "./peak";
 import { identityOf } from "./sim-seed";
 
 const ROUNDS = 5;
@@ -22,7 +23,8 @@ const ID_LENGTH = 56;
 const SLOTS = 2_000;
 
 const [url = ""] = process.argv.slice(2);
-const ids = Buffer.from(await Bun.stdin.bytes());
+const given = await Bun.stdin.bytes();
+const ids = Buffer.from(given.buffer, given.byteOffset, given.length);
 const idOf = (nth: number) => ids.toString("latin1", nth * ID_LENGTH, (nth + 1) * ID_LENGTH);
 /** The hosts, by their numbers. */
 const hosts = Array.from({ length: ids.length / ID_LENGTH }, (_, nth) => nth);
@@ -34,6 +36,8 @@ const desks = logins.map((login) =>
     hostId: (host) => host,
   }),
 );
+// What reading the ids has left is none of the desk's.
+Bun.gc(true);
 /** The desk at the server of a host. */
 const deskOf = (nth: number) => desks[nth % desks.length] as NatsDesk;
 
@@ -68,6 +72,7 @@ for (let round = 0; round < ROUNDS; round++) {
   rounds.push({ answered, unreachable: hosts.length - answered, ...took() });
 }
 await Promise.all(desks.map((desk) => desk.stop()));
+const peak = peakBytes();
 
 /** What anybody would write first. @returns what it takes until something has come back from each host, for each round. */
 async function bareLoop(): Promise<Took[]> {
@@ -103,5 +108,5 @@ async function bareLoop(): Promise<Took[]> {
   return rounds;
 }
 
-console.log(JSON.stringify({ rounds, bare: await bareLoop() }));
+console.log(JSON.stringify({ rounds, peak, bare: await bareLoop() }));
 process.exit();

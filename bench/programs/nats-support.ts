@@ -5,7 +5,15 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RUNTIME_OPTIONS } from "../../src/cli/reexec";
 import { newNKey } from "../../src/wire/nats/nkeys";
-import { check, freePort, median, residentBytes, startServer, temporaryFolder } from "../support";
+import {
+  check,
+  freePort,
+  mebibytes,
+  median,
+  residentBytes,
+  startServer,
+  temporaryFolder,
+} from "../support";
 import { natsIdOf } from "./sim-seed";
 
 const DEAD = "10%";
@@ -34,8 +42,8 @@ export interface Fleet {
   /** How long a plan took, the longer of two, in milliseconds, and the bare loop for it. */
   readonly planMs: number;
   readonly bareMs: number;
-  /** The most memory of a process of the desk, and the sum of those of the servers, in bytes. */
-  readonly peak: number;
+  /** The most memory of the desk while it asked, and while it ran plans, and the sum of that of the servers, in bytes. */
+  readonly peaks: { readonly asking: number; readonly planning: number };
   readonly servers: number;
 }
 
@@ -68,7 +76,12 @@ export async function askAndPlan(count: number, servers: number, seed: string): 
     stdio: ["ignore", "pipe", "inherit"],
     env: { ...process.env, ...RUNTIME_OPTIONS, DESK_NATS_SEED: desk.seed },
   });
-  const { first, again, bareMs } = (await child.stdout.json()) as { first: Ran; again: Ran; bareMs: number };
+  const { first, again, peak, bareMs } = (await child.stdout.json()) as {
+    first: Ran;
+    again: Ran;
+    peak: number;
+    bareMs: number;
+  };
   await child.exited;
   const about = (await (await fetch(`${hosts.url}/sim`)).json()) as { runs: number; faults: string[] };
   for (const { counts } of [first, again]) check("the plan", counts, { ok: alive, unreachable: off });
@@ -79,7 +92,7 @@ export async function askAndPlan(count: number, servers: number, seed: string): 
     about: asked.about,
     planMs: Math.max(first.ms, again.ms),
     bareMs,
-    peak: Math.max(asked.peak, child.resourceUsage()?.maxRSS ?? Number.NaN),
+    peaks: { asking: asked.peak, planning: peak },
     servers: started.reduce((sum, { pid }) => sum + residentBytes(pid), 0),
   };
 }
@@ -122,11 +135,15 @@ export async function ask(url: string, ids: readonly string[], env: Record<strin
     stdio: [new Blob([ids.join("")]), "pipe", "inherit"],
     env: { ...process.env, ...RUNTIME_OPTIONS, ...env },
   });
-  const { rounds, bare } = (await child.stdout.json()) as { rounds: Round[]; bare: Took[] };
+  const { rounds, peak, bare } = (await child.stdout.json()) as {
+    rounds: Round[];
+    peak: number;
+    bare: Took[];
+  };
   await child.exited;
   const middle = (all: readonly Took[], what: keyof Took) => seconds(median(all.map((one) => one[what])));
   const about = `${middle(rounds, "cpuMs")} of the processor; a bare loop: ${middle(bare, "ms")}, ${middle(bare, "cpuMs")}`;
-  return { rounds, about, peak: child.resourceUsage()?.maxRSS ?? Number.NaN };
+  return { rounds, about, peak };
 }
 
 /** @throws when they are not up within two minutes, with what ended them. */
@@ -139,6 +156,18 @@ export async function untilUp(count: number, url: string): Promise<void> {
       throw new Error(`expected ${count} connections: ${JSON.stringify(about)}`);
     await Bun.sleep(50);
   }
+}
+
+/** The figure for the memory of the desk, against what is allowed, without its name. */
+export function memoryOf({ peaks, servers }: Pick<Fleet, "peaks" | "servers">, allowedBytes: number) {
+  const { asking, planning } = peaks;
+  const peak = Math.max(asking, planning);
+  const each = `asking ${mebibytes(asking)}, planning ${mebibytes(planning)}`;
+  return {
+    ratio: peak / allowedBytes,
+    goal: "<= 1",
+    detail: `${mebibytes(peak)} / ${mebibytes(allowedBytes)} allowed (${each}); the servers: ${mebibytes(servers)}`,
+  } as const;
 }
 
 /** As text. */

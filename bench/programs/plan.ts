@@ -1,7 +1,7 @@
 /**
  * `plan.ts FOLDER HOSTS URL SEED DEAD`: a plan as the server of a desk runs it, for simulated hosts to which one WebSocket at `URL` leads
  * (`sim.ts --carrier all`), but for the share of them that is not linked. Then the same in a bare loop, which signs a job for each host,
- * sends it and writes down how it ended. Says what came of both. With the URL of a NATS server, over that (`sim.ts --carrier nats`);
+ * sends it and writes down how it ended. Says what came of both, and the most memory that this process had before that loop. With the URL of a NATS server, over that (`sim.ts --carrier nats`);
  * with several, commas between, each is the server of a region, and has every nth host. `turnMs` is the processor time of the longest
  * turn of the event loop, from the creation of a plan to its end.
  *
@@ -20,6 +20,7 @@ import { openSigningKey } from "../../src/trust/identity";
 import { digestOf, seal } from "../../src/wire/job/envelope";
 import { NatsIds } from "./nats-ids";
 import type { AnswerOne, AskOne } from "./sim-https";
+import { peakBytes } from "./peak";
 import { labelOf, memberOf, natsIdOf, parseShare, recordsOf, seeded, shareOf } from "./sim-seed";
 
 const [folder = "", count = "", url = "", seed = "", dead = ""] = process.argv.slice(2);
@@ -141,6 +142,8 @@ class BookHost {
 
 const hosts = Array.from({ length: Number(count) }, (_, nth) => new BookHost(nth));
 const { via, ask, nthAt } = way;
+// What making the list has left is none of the desk's.
+Bun.gc(true);
 
 const { deliver, cancel } = createDelivery(() => key);
 const plans = createPlans({
@@ -243,5 +246,6 @@ async function bare() {
 
 const first = await run();
 const again = await run();
-console.log(JSON.stringify({ first, again, bareMs: await bare() }));
+const peak = peakBytes();
+console.log(JSON.stringify({ first, again, peak, bareMs: await bare() }));
 process.exit();
