@@ -8,14 +8,7 @@ import { addDesk, newOperator, serverTokens } from "../src/desk/nats/operator";
 import { type NKey, newNKey, nkey } from "../src/wire/nats/nkeys";
 import { userToken } from "../src/wire/nats/tokens";
 import { ask, askAndPlan, memoryOf, program, seconds, startNats, untilUp } from "./programs/nats-support";
-import {
-  check,
-  type Figure,
-  median,
-  residentBytes,
-  startServer,
-  temporaryFolder,
-} from "./support";
+import { check, type Figure, median, residentBytes, startServer, temporaryFolder } from "./support";
 
 const ONE = { hosts: 50_000, askMs: 1_000, planMs: 8_000, bytes: 256 * 1_048_576 };
 const EACH = { hosts: 18_000, upMs: 30_000, askMs: 1_000, bytes: 64 * 1_024 };

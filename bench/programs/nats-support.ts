@@ -5,15 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RUNTIME_OPTIONS } from "../../src/cli/reexec";
 import { newNKey } from "../../src/wire/nats/nkeys";
-import {
-  check,
-  freePort,
-  mebibytes,
-  median,
-  residentBytes,
-  startServer,
-  temporaryFolder,
-} from "../support";
+import { check, freePort, mebibytes, median, residentBytes, startServer, temporaryFolder } from "../support";
 import { natsIdOf } from "./sim-seed";
 
 const DEAD = "10%";

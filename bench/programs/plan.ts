@@ -19,8 +19,8 @@ import { silentLog } from "../../src/lib/log";
 import { openSigningKey } from "../../src/trust/identity";
 import { digestOf, seal } from "../../src/wire/job/envelope";
 import { NatsIds } from "./nats-ids";
-import type { AnswerOne, AskOne } from "./sim-https";
 import { peakBytes } from "./peak";
+import type { AnswerOne, AskOne } from "./sim-https";
 import { labelOf, memberOf, natsIdOf, parseShare, recordsOf, seeded, shareOf } from "./sim-seed";
 
 const [folder = "", count = "", url = "", seed = "", dead = ""] = process.argv.slice(2);

@@ -43,8 +43,9 @@ export function openDatabase(
 }
 
 /**
- * Has a new file have its write-ahead log. Where another connection reads it, or does the same, SQLite fails at once: by then it has read
- * the file itself, and two that wait for one another would wait for ever (https://sqlite.org/c3ref/busy_handler.html).
+ * Has a new file have its write-ahead log. SQLite waits for those who read the file, but fails at once where another connection writes it, or
+ * does the same: by then it reads the file itself, and two that wait for one another would wait for ever
+ * (https://sqlite.org/c3ref/busy_handler.html).
  *
  * @param ms how long it waits for them, which blocks the thread. @throws SQLite's error of a lock that is still held then.
  */

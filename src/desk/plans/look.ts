@@ -16,10 +16,20 @@ export async function look(shared: RunnerParts): Promise<void> {
     const endOf = await shared.uses.endings();
     if (shared.stopping.signal.aborted) return;
     const now = Date.now();
+    for (const run of shared.runs.values()) if (run.isReading) guarded(run, () => heedMeanwhile(run));
     for (const run of inOrder(shared)) guarded(run, () => lookAt(run, endOf, now));
     shared.pump();
   } catch (error) {
     shared.complain(undefined, error);
+  }
+}
+
+/** What is decided while hosts are read again holds at once: after a pause, nothing more is sent. Whoever reads them does so once more then. */
+function heedMeanwhile(run: Run): void {
+  try {
+    run.plan = run.shared.uses.ledger.plan(run.plan.seq);
+  } catch (error) {
+    if (!isForgotten(error)) throw error;
   }
 }
 
@@ -41,12 +51,14 @@ function readAgain(run: Run, now: number): Plan | undefined {
   try {
     return ledger.expire(run.plan.seq, now) ?? ledger.plan(run.plan.seq);
   } catch (error) {
-    if (!(error instanceof Failure && error.code === "not_found")) throw error;
+    if (!isForgotten(error)) throw error;
     for (const entry of [...run.entries.values()]) drop(entry);
     run.release();
     return undefined;
   }
 }
+
+const isForgotten = (error: unknown): boolean => error instanceof Failure && error.code === "not_found";
 
 /** Cancels a plan whose token was revoked, and pauses one whose token has expired. */
 function endWithToken(run: Run, endOf: HowEnded, now: number): void {

@@ -22,8 +22,8 @@ import { plansToForget } from "./retention";
 /** Makes and forgets plans. */
 export interface PlanMaking {
   /**
-   * Stores a plan, in slices where it has many hosts; the oldest are forgotten where there are too many. Hosts have the labels that they
-   * have when it is there.
+   * Stores a plan, in slices where it has many hosts; the oldest are forgotten where there are too many. A host that gets
+   * another label meanwhile has that.
    *
    * @param requireFree is called in the turn in which the plan is there, so that no other one comes between. What it throws is thrown, and no plan is made.
    * @throws `busy` where all of them run.

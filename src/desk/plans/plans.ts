@@ -198,6 +198,9 @@ function createRecords({ recordEnd }: Pick<PlansUses, "recordEnd">, ledger: Ledg
   };
 }
 
+/** The events of entries that may name another server: one that was removed may be there again. */
+const ENTRY_EVENTS: readonly string[] = ["host.added", "host.changed"];
+
 /** How long changes of entries are gathered, in milliseconds: with them, what is known of all hosts is made anew. */
 const GATHERED_MS = 500;
 
@@ -225,7 +228,7 @@ function hearHosts(events: EventFeed, runner: Runner, bookChanged: () => void): 
       // Of events that are no longer kept, nobody can say which hosts they were about.
       if (!one) areKnown = false;
       if (one?.type.name === "host.up") runner.hostUp(label());
-      if (one?.type.name === "host.changed") changed.add(label());
+      if (one && ENTRY_EVENTS.includes(one.type.name)) changed.add(label());
     }
     if (areKnown && changed.size === 0) return;
     timer ??= setTimeout(tellChanges, GATHERED_MS).unref();

@@ -147,10 +147,7 @@ export function createRunner(uses: RunnerUses): Runner {
       entry.due = 0;
       if (entry.cancel && entry.cancel.due < Number.POSITIVE_INFINITY) entry.cancel.due = 0;
     },
-    hostsChanged(labels) {
-      for (const run of runs.values()) run.moved(labels);
-      shared.pump();
-    },
+    hostsChanged: (labels) => moveHosts(shared, labels),
     rename(identity, from, to) {
       const entries = [...runs.values()]
         .filter((run) => run.policy.waits)
@@ -174,6 +171,12 @@ export function createRunner(uses: RunnerUses): Runner {
 /** Jobs that may run already come before all others. */
 function queueSent({ entries, shared }: Run): void {
   for (const entry of entries.values()) if (entry.way !== null) shared.queues.take(entry.label, entry);
+}
+
+/** Has hosts with these labels, or any, wait where they are reached now. */
+function moveHosts({ runs, pump }: RunnerParts, labels: ReadonlySet<string> | undefined): void {
+  for (const run of runs.values()) run.moved(labels);
+  pump();
 }
 
 /** The plan as this process, which has its lock, can go on with it; undefined where it does not run, or somebody has ended it. */

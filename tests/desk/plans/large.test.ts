@@ -1,9 +1,14 @@
 /** A plan with many hosts is read in slices by who runs it, and then runs as any other. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
+import { join } from "node:path";
+import { hostAdded, hostChanged, hostRemoved } from "../../../src/desk/fleet/events";
 import { hostsIn } from "../../../src/desk/plans/book-hosts";
 import type { Ledger } from "../../../src/desk/plans/ledger/ledger";
+import { createPlans } from "../../../src/desk/plans/plans";
+import { createBus } from "../../../src/events/bus";
 import { silentLog } from "../../../src/lib/log";
-import { nextTurn, until } from "../../support";
+import type { DeliverJob } from "../../../src/wire/job/job";
+import { nextTurn, temporaryFolder, until } from "../../support";
 import { newPlan, plannedHosts, testFleet, testLedger, testRunner } from "./support";
 
 const MANY = 3_000;
@@ -167,6 +172,39 @@ describe("a plan with many hosts", () => {
     expect(made.ledger.counts(seq)).toEqual({ ok: MANY });
     expect(fleet.begun).toHaveLength(MANY);
     expect([...fleet.ran.values()].filter(({ times }) => times !== 1)).toEqual([]);
+  });
+
+  test("sends nothing more once it is paused, also while its hosts are read again", async () => {
+    using made = testLedger();
+    const seq = applied(made.ledger, MANY);
+    made.ledger.commit([{ plan: seq, n: MANY - 1, attempt: 0, step: "unreachable" }], 1);
+    let pieces = 0;
+    const between: Ledger["between"] = (...which) => {
+      pieces++;
+      // Each piece takes a turn.
+      Bun.sleepSync(6);
+      return made.ledger.between(...which);
+    };
+    const onTheirWay: Array<() => boolean> = [];
+    const seen = Promise.withResolvers<void>();
+    const deliver: DeliverJob = async ({ label }, _job, { maySend = () => true }) => {
+      onTheirWay.push(maySend);
+      await seen.promise;
+      const result = { label, ok: false, status: "failed", delivered: false, duration_ms: 1 } as const;
+      return { state: "lost", result };
+    };
+    using running = testRunner({ ...made, ledger: { ...made.ledger, between } }, { deliver });
+    running.runner.run(seq);
+    await until("some are on their way", () => onTheirWay.length > 0);
+    expect(pieces).toBe(MANY / 1_000);
+    expect(made.ledger.retry(seq, undefined, Date.now()).retried).toBe(1);
+    await running.runner.wake();
+    expect(onTheirWay.map((maySend) => maySend())).not.toContain(false);
+    made.ledger.pause(seq, "by anna");
+    await running.runner.wake();
+    expect(onTheirWay.map((maySend) => maySend())).not.toContain(true);
+    expect(pieces).toBeLessThan((2 * MANY) / 1_000);
+    seen.resolve();
   });
 
   test("begins at no further host once it is cancelled, and knows how the one at work ends", async () => {
@@ -497,4 +535,29 @@ test("a host that was moved is at its new server as soon as the address book say
   hosts = hosts.map((host) => ({ ...host, base_url: "nats:us/UA" }));
   changed();
   expect(serverAt("a")).toBe("nats:us");
+});
+
+test("whoever runs plans hears soon which hosts have another entry, or have one again", async () => {
+  using folder = temporaryFolder();
+  const events = createBus(silentLog);
+  const plans = createPlans({
+    ...{ log: silentLog, isGone: () => false, isExpected: () => false, recordsAt: () => undefined },
+    files: { plans: join(folder.path, "plans.db"), planLocks: join(folder.path, "locks") },
+    book: {
+      hosts: () => [],
+      reach: () => {
+        throw new Error("nothing is reached");
+      },
+    },
+    ...{ deliver: testFleet().deliver, endings: async () => () => null },
+    ...{ events, goesOn: () => true, publish() {} },
+  });
+  const heard = spyOn(plans.runner, "hostsChanged");
+  events.publish(hostChanged, { label: "moved", base_url: "nats:us/UMOVED", tags: [] });
+  events.publish(hostRemoved, { label: "back" });
+  events.publish(hostRemoved, { label: "gone" });
+  events.publish(hostAdded, { label: "back", base_url: "nats:us/UBACK", tags: [] });
+  await until("it hears", () => heard.mock.calls.length > 0);
+  expect(heard.mock.calls).toEqual([[new Set(["moved", "back"])]]);
+  await plans.stop();
 });

@@ -62,21 +62,21 @@ interface CreationParts {
   isOpen(): boolean;
 }
 
-export function createCreation({ db, transaction, planOf, isOpen }: CreationParts): Creation {
+/** @returns what writes the hosts of a plan from the place `from` on, before `end`. */
+function hostInserter(db: Database) {
   const insert = db.prepare<void, [number, number, string, string, number]>(
     "INSERT INTO target (plan, n, label, identity, wave, state) VALUES (?1, ?2, ?3, ?4, ?5, 'planned')",
   );
   const insertPlanned = db.prepare<void, [number, number, string]>(
     "INSERT INTO planned (plan, n, label) VALUES (?1, ?2, ?3)",
   );
-  /** Writes the hosts from the place `from` on, before `end`. */
-  const insertHosts = (
+  return (
     seq: number,
     waves: readonly number[],
     hosts: readonly PlannedHost[],
     labelOf: LabelOf,
     [from, end]: readonly [from: number, end: number],
-  ) => {
+  ): void => {
     let wave = 0;
     for (const [at, host] of hosts.slice(from, end).entries()) {
       const n = from + at;
@@ -86,6 +86,10 @@ export function createCreation({ db, transaction, planOf, isOpen }: CreationPart
       if (label !== host.label) insertPlanned.run(seq, n, host.label);
     }
   };
+}
+
+export function createCreation({ db, transaction, planOf, isOpen }: CreationParts): Creation {
+  const insertHosts = hostInserter(db);
   const insertPlan = (plan: MadePlan, hosts: number, now: number, seq?: number) => {
     const { id, digest, content, content_digest, maker, spec } = plan;
     const row = { id, digest, content, content_digest, maker, spec: JSON.stringify(spec), hosts };

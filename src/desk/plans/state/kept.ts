@@ -101,6 +101,12 @@ export function createFleetStates(
 ): FleetStates {
   const store = createJsonStore({ ...FORMAT, ...place }, log);
   const current = async () => settledIn(store.entries(), await fates());
+  const settle = async () => {
+    const [known, all] = [await fates(), store.entries()];
+    const now = settledIn(all, known);
+    if (now.length === all.length && now.every((one, nth) => one === all[nth])) return false;
+    return store.change((list) => settleIn(list, known));
+  };
   return {
     list: () => store.entries(),
     current,
@@ -111,6 +117,8 @@ export function createFleetStates(
     ) {
       const stateIn = (all: readonly FleetState[]) =>
         all.find((one) => one.name === name) ?? { name, planned: [], applied: [] };
+      // To make room, `create` may forget plans: of those, nobody would know afterwards whether they were applied.
+      await settle();
       const before = await current();
       // Where there is no room now, no plan is written that would be removed again.
       requireRoom(before.map((one) => one.name), stateIn(before), sent.on);
@@ -128,12 +136,7 @@ export function createFleetStates(
         throw error;
       }
     },
-    async settle() {
-      const [known, all] = [await fates(), store.entries()];
-      const now = settledIn(all, known);
-      if (now.length === all.length && now.every((one, nth) => one === all[nth])) return false;
-      return store.change((list) => settleIn(list, known));
-    },
+    settle,
     forget: (name) =>
       store.change((all) => {
         if (!all.remove(name)) throw notFound(`no state is named ${printable(name, 64)}`);
@@ -142,11 +145,7 @@ export function createFleetStates(
 }
 
 /** @param names those of all states. @throws `busy` where a plan of that state for these hosts could not be noted. */
-function requireRoom(
-  names: readonly string[],
-  { name, planned, applied }: FleetState,
-  on: string,
-): void {
+function requireRoom(names: readonly string[], { name, planned, applied }: FleetState, on: string): void {
   if (!names.includes(name) && names.length >= MAX_STATES)
     throw busy(`there are already ${MAX_STATES} states: \`svc fleet forget NAME\` removes one`, "conflict");
   const selections = new Set([...planned, ...applied].map((one) => one.on));

@@ -105,6 +105,14 @@ describe("no state is lost", () => {
     expect(made.states.list()).toMatchObject([{ planned: [{ plan: "two" }], applied: [{ plan: "one" }] }]);
   });
 
+  test("where its plan is forgotten to make room for the next one", async () => {
+    using made = testStates();
+    await made.plan("one", "tag:lab");
+    made.apply("one");
+    await made.plan("two", "tag:lab", NEW, "lab", () => made.fates.delete("one"));
+    expect(made.states.list()).toMatchObject([{ planned: [{ plan: "two" }], applied: [{ plan: "one" }] }]);
+  });
+
   test("where of two plans the older one is applied", async () => {
     using made = testStates();
     await made.plan("one", "tag:lab");
