@@ -16,15 +16,19 @@ export const CONNECT_MS = 3_000;
 /** A connection of the library. */
 export type Connection = ReturnType<typeof dbus.sessionBus>;
 
-/** Connects to a bus. @throws an `unavailable` failure; `timeout` where nothing answers. */
-export async function connected(busAddress: string): Promise<Connection> {
+/** Connects to a bus. @param failed takes the error of the system. @throws an `unavailable` failure; `timeout` where nothing answers. */
+export async function connected(
+  busAddress: string,
+  failed: (error: unknown) => void = () => {},
+): Promise<Connection> {
   const connection = dbus.sessionBus({ busAddress: unescaped(busAddress) });
   const ready = Promise.withResolvers<void>();
   connection.once("connect", () => ready.resolve());
   // A connection that breaks later fails the calls that wait for it by their limits.
-  connection.on("error", (error: unknown) =>
-    ready.reject(unavailable(`the bus cannot be used: ${messageOf(error)}`)),
-  );
+  connection.on("error", (error: unknown) => {
+    failed(error);
+    ready.reject(unavailable(`the bus cannot be used: ${messageOf(error)}`));
+  });
   try {
     await deadline(ready.promise, { ms: CONNECT_MS });
     return connection;

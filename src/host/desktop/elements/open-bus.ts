@@ -3,7 +3,7 @@
  */
 import * as dbus from "@jellybrick/dbus-next";
 import { deadline } from "../../../lib/deadline";
-import { unavailable } from "../../../lib/errors";
+import { systemCode, unavailable } from "../../../lib/errors";
 import { sessionBusAddress, socketIn } from "../bus-address";
 import { connect } from "../x11/connection";
 import { type Bus, callsOn } from "./bus";
@@ -95,7 +95,7 @@ async function keepAddress(env: NodeJS.ProcessEnv, address: string): Promise<voi
   if (!env.DISPLAY) return;
   const said = await rootProperty(env);
   const kept = socketIn(said ?? "");
-  if (said && (kept === undefined || kept === socketIn(address) || (await answers(kept)))) return;
+  if (said && (kept === undefined || kept === socketIn(address) || !(await hasGone(kept)))) return;
   await onRoot(env, async ({ client, need, screen, settled }) => {
     const atom = await need.InternAtom(false, PROPERTY);
     client.ChangeProperty(REPLACE, screen.root, atom, STRING, 8, Buffer.from(address, "latin1"));
@@ -103,10 +103,15 @@ async function keepAddress(env: NodeJS.ProcessEnv, address: string): Promise<voi
   });
 }
 
-async function answers(address: string): Promise<boolean> {
-  const bus = await connected(address).catch(() => undefined);
+/** What a connection fails with where nobody listens. */
+const NOBODY: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED"]);
+
+/** Whether no bus is there. One that is slow, or does not let svc in, is there for others. */
+async function hasGone(address: string): Promise<boolean> {
+  const codes: Array<string | undefined> = [];
+  const bus = await connected(address, (error) => codes.push(systemCode(error))).catch(() => undefined);
   bus?.disconnect();
-  return bus !== undefined;
+  return codes.some((code) => NOBODY.has(code));
 }
 
 async function onRoot<T>(

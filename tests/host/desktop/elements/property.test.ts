@@ -1,14 +1,15 @@
 /** Where the root window says that the accessibility bus is, which Qt 5 asks at its start. */
 import { expect, setDefaultTimeout } from "bun:test";
+import { join } from "node:path";
 import { socketIn } from "../../../../src/host/desktop/bus-address";
 import { openBus } from "../../../../src/host/desktop/elements/open-bus";
-import { testWith } from "../../../support";
+import { temporaryFolder, testWith } from "../../../support";
 import { PROGRAMS, startSession } from "./support";
 
 setDefaultTimeout(60_000);
 
 testWith(...PROGRAMS, "xprop")(
-  "the address of a bus that has gone is written anew, and that of another one is kept",
+  "the address of a bus that has gone is written anew, and that of another one is kept, also of one that says nothing",
   async () => {
     await using at = await startSession();
     await using other = await startSession();
@@ -27,5 +28,10 @@ testWith(...PROGRAMS, "xprop")(
     const [own, foreign] = [await addressOf(at.env), await addressOf(other.env)];
     expect(socketIn(await after("unix:path=/nowhere/bus_0"))).toBe(socketIn(own));
     expect(await after(foreign)).toBe(foreign);
+    using folder = temporaryFolder();
+    // It takes connections and says nothing: it may be busy, or not for svc.
+    using _silent = Bun.listen({ unix: join(folder.path, "bus"), socket: { data() {} } });
+    const silent = `unix:path=${join(folder.path, "bus")}`;
+    expect(await after(silent)).toBe(silent);
   },
 );
