@@ -188,7 +188,7 @@ const secondsOf = ({ timeout, whole = timeout }: WaitLimit): number => whole;
 /**
  * Waits until nothing matches that can be seen, or is in a menu; with `hidden`, nothing at all.
  *
- * @throws `timeout`, also where the program that had it does not answer: it may be there still.
+ * @throws `timeout`, also where the program that had it does not answer, or may have it: it may be there still.
  */
 export async function waitUntilGone(
   elements: Elements,
@@ -197,14 +197,18 @@ export async function waitUntilGone(
   { hidden = false } = {},
 ): Promise<null> {
   const counts = (one: Element) => hidden || isReachable(one);
-  const holders = new Set(locator.app === undefined ? [] : [folded(locator.app)]);
+  const app = locator.app === undefined ? undefined : folded(locator.app);
+  const holders = new Set<string>();
+  /** Where no program has shown it, any may have it that is called so, or whose name nobody knows. */
+  const mayHave = (name: string) =>
+    holders.has(name) || name === app || (holders.size === 0 && (app === undefined || NAMELESS.test(name)));
   let silent: string | undefined;
   return until(
     waiting,
     async () => {
       const { elements: found, more, deaf } = await elements.find(locator, MAX_FOUND);
       for (const one of found) for (const name of programNames(one)) holders.add(name);
-      silent = deaf.find((name) => holders.has(folded(name)));
+      silent = deaf.find((name) => mayHave(folded(name)));
       // Where there are more than are listed, those that can be seen are listed first.
       return (hidden && more) || silent !== undefined || found.some(counts) ? undefined : null;
     },
@@ -216,6 +220,9 @@ export async function waitUntilGone(
       ),
   );
 }
+
+/** What a program is called that has never answered (`search.ts`). */
+const NAMELESS = /^(?:process \d+|:[\d.]+)$/;
 
 /** What the program of an element is called where it does not answer (`search.ts`), in lower case. */
 export const programNames = ({ app_name, process_id }: Element): string[] => [

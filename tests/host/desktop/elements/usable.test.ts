@@ -83,7 +83,20 @@ test("what a program showed that answers no more has not gone", async () => {
   await expect(waitUntilGone(busy, { role: "cell" }, soon)).rejects.toThrow(
     'cell may be still there after 0.3 s: "Orders" did not answer',
   );
-  expect(await waitUntilGone(finding({ deaf: ["Other"] }), { role: "cell" }, soon)).toBeNull();
+  const another = finding({ elements: [CELL] }, { deaf: ["Other"] });
+  expect(await waitUntilGone(another, { role: "cell" }, soon)).toBeNull();
+});
+
+test("what no program has shown may be in one that does not answer, but for one that has another name", async () => {
+  const busy = finding({ deaf: ["Other"] });
+  await expect(waitUntilGone(busy, { role: "cell" }, soon)).rejects.toThrow(
+    'cell may be still there after 0.3 s: "Other" did not answer',
+  );
+  const named = { role: "cell", app: "Orders" };
+  expect(await waitUntilGone(busy, named, soon)).toBeNull();
+  await expect(waitUntilGone(finding({ deaf: ["process 7"] }), named, soon)).rejects.toThrow(
+    'cell app "Orders" may be still there after 0.3 s: "process 7" did not answer',
+  );
 });
 
 test("the number that tells several apart is the one that a locator takes", async () => {
