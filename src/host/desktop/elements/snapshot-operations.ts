@@ -124,7 +124,7 @@ export const actOn = operation({
     });
     const { rests, ...now } = await snapshots.lookAtRest(scope, caller.signal);
     await memory?.done(before.entries, now.entries);
-    const said = withinBytes(done, most / 2);
+    const said = withinBytes(done, most / 2, (left) => `… and ${left} more, all done`);
     const room = most - said.reduce((sum, one) => sum + sizeOf(one), 0);
     return { done: said, rests, ...mutable(snapshots.answer(now, { ...wish, most: room }, before)) };
   },

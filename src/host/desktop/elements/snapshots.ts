@@ -172,14 +172,18 @@ const gone = (): never => {
 /** How many bytes of an answer name programs that did not answer: a part of what `linesOf` leaves free. */
 const DEAF_BYTES = 100;
 
-/** As many of the first texts as have room in an answer, and `…` for the others. @param most bytes. */
-export function withinBytes(texts: readonly string[], most: number): string[] {
+/** As many of the first texts as have room in an answer, and one more for the others. @param most bytes. @param others says how many. */
+export function withinBytes(
+  texts: readonly string[],
+  most: number,
+  others: (left: number) => string = () => "…",
+): string[] {
   let left = most;
   const over = texts.findIndex((text) => {
     left -= sizeOf(text);
     return left < 0;
   });
-  return over < 0 ? [...texts] : [...texts.slice(0, over), "…"];
+  return over < 0 ? [...texts] : [...texts.slice(0, over), others(texts.length - over)];
 }
 
 /** @param why what is wrong with it. */
