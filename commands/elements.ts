@@ -1,4 +1,4 @@
-/** `svc elements`: finds what programs show by name, and uses it without the pointer. */
+/** `svc elements`: finds what programs show by name, and uses it as the programs offer. */
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import {
@@ -57,7 +57,7 @@ export default {
     "a11y-list": view(list, table),
     press: view(press, {
       ...row,
-      examples: [[`$0 elements press 'button "Save" window "Order"'`, "Press a button without the pointer"]],
+      examples: [[`$0 elements press 'button "Save" window "Order"'`, "Press a button as its program offers it"]],
     }),
     focus: view(focus, row),
     check: view(check, {

@@ -119,7 +119,8 @@ export interface Operation<
    */
   readonly uses?: "input";
   /**
-   * Whether it uses pointer and keyboard with this input, where that depends on it; such an action leaves a row all the same.
+   * Whether it is sure to use pointer and keyboard with this input, where that depends on it: its run then has its turn before it begins. Where
+   * it may need them with another input, it takes a turn by itself once it does. Such an action leaves a row all the same.
    *
    * @param input as it was written where a variable is in it.
    */

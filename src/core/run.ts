@@ -109,6 +109,18 @@ export interface HostStep {
   readonly error?: string;
 }
 
+/** The turn of a run at pointer and keyboard, as its actions see it. */
+export interface RunTurn {
+  /** Whether the run has it now, for all of its actions. */
+  isTaken(): boolean;
+  /** What the run is called where others wait for it: `run 9f1c2e4a (rest 10.0.0.7)`. */
+  readonly who: string;
+  /** The run waits for pointer and keyboard. @param holder who uses them now. */
+  waits(holder: () => string): void;
+  /** It waits no longer. */
+  goesOn(): void;
+}
+
 /** The run an action belongs to, and the action's own place in it. */
 export interface RunContext {
   readonly id: string;
@@ -118,6 +130,7 @@ export interface RunContext {
   readonly script: string;
   /** How long keys wait after the pointer has acted, in seconds. */
   readonly pace: number;
+  readonly turn: RunTurn;
   /** What the reference `${name}` or `${name.field[0]}` stands for. @throws `bad_input` where there is no such thing. */
   valueOf(reference: string): unknown;
   /**

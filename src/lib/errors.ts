@@ -90,6 +90,10 @@ export const busy = (message: string, code: FailureCode = "unavailable"): Failur
 /** What was asked does not do it, and has done nothing: another way may be tried. HTTP 503, exit 1. */
 export const untouched = (message: string): Failure => busy(message);
 
+/** The same failure, after which no other way may be tried. */
+export const final = (thrown: unknown): unknown =>
+  thrown instanceof Failure && thrown.hasDoneNothing ? unavailable(thrown.message) : thrown;
+
 /** This host has no screen that svc can use, rather than one that does not work: the state of a host, not a fault of svc. HTTP 503, exit 1. */
 export const noScreen = failing("no_screen");
 

@@ -40,7 +40,7 @@ const fields: readonly Short[] = [
   ...["Input Text", "Input Password"].map(
     (name): Short => ({
       name,
-      summary: "Put a text in place of what a field holds, by its program; no log of svc has the text",
+      summary: "Put a text in place of what a field holds; no log of svc has the text",
       command: "AC_set_element_text",
       takes: ["element", "text"],
     }),

@@ -32,7 +32,7 @@ import { type CalledScripts, checkParameters, link } from "./called-scripts";
 import { type CheckedList, checkedList } from "./checked-list";
 import { Checker } from "./checker";
 import type { ExecutorParts, RunPlace } from "./executor-parts";
-import { inTurn } from "./input-turn";
+import { turnOf } from "./input-turn";
 import { mendIn } from "./mend";
 import { keepable } from "./redact";
 import { judge, resultOf } from "./report";
@@ -109,8 +109,16 @@ export class Executor extends Checker {
       },
     };
     const span = context && (await beginSpan?.({ ...start, commands, context, parent: caller.trace }));
+    let done = 0;
+    const progress = (what: string) => caller.progress?.({ what, done, total: actions.length });
+    const turn = turnOf(active, {
+      requester: requesterOf(caller, active.signal),
+      who: `run ${id.slice(0, 8)} (${[source.type, source.id].filter(Boolean).join(" ")})`,
+      lock: async () => place?.inputLock ?? this.parts.inputLock(),
+      waiting: (holder) => progress(`actions, waiting for ${holder}`),
+    });
     const runner = new Runner({
-      ...{ service, log, perform, id, path, pace },
+      ...{ service, log, perform, id, path, pace, turn },
       active: logging,
       caller,
       variables,
@@ -121,22 +129,14 @@ export class Executor extends Checker {
       called,
       call,
     });
-    let done = 0;
-    const progress = (what: string) => caller.progress?.({ what, done, total: actions.length });
     const keep = (outcome: Outcome) => {
       active.keep(keepable(outcome, runner, tellBegun && MAX_UNATTENDED_BYTES));
       done++;
       progress("actions");
     };
     const end = endOf(active, trace, span, record);
-    const turn = {
-      requester: requesterOf(caller, active.signal),
-      who: `run ${id.slice(0, 8)} (${[source.type, source.id].filter(Boolean).join(" ")})`,
-      lock: async () => place?.inputLock ?? this.parts.inputLock(),
-      waiting: (holder: string) => progress(`actions, waiting for ${holder}`),
-    };
     try {
-      const outcomes = await inTurn(active, { actions, called }, turn, () =>
+      const outcomes = await turn.during({ actions, called }, () =>
         withTrace(context, () => runner.run(actions, stop_on_error, keep).finally(() => runner.finish())),
       );
       await place?.end();

@@ -1,5 +1,5 @@
-/** The turn of a run at pointer and keyboard, which one run at a time uses. */
-import type { Outcome } from "../../core/run";
+/** The turn of a run at pointer and keyboard, which one run at a time uses: for all of its time, or for one of its actions. */
+import type { Outcome, RunTurn } from "../../core/run";
 import type { Requester } from "../../lib/slots";
 import { type Action, flatten } from "./actions";
 import type { ActiveRun } from "./active-run";
@@ -15,32 +15,57 @@ interface Turn {
   waiting(holder: string): void;
 }
 
-/** Does `work`, which waits for its turn at the input devices if it uses them. A run that ends before its turn does nothing. */
-export async function inTurn(
-  active: ActiveRun,
-  { actions, called }: { readonly actions: readonly Action[]; readonly called: CalledScripts },
+/** A run that may use pointer and keyboard. */
+interface OwnTurn extends RunTurn {
+  /**
+   * Does `work`, which waits for its turn at the input devices where it is sure to use them. A run that ends before its turn does nothing.
+   * An action that turns out to need them takes a turn by itself.
+   */
+  during(
+    script: { readonly actions: readonly Action[]; readonly called: CalledScripts },
+    work: () => Promise<Outcome[]>,
+  ): Promise<Outcome[]>;
+}
+
+/** The turn of `active`, which it does not have yet. */
+export function turnOf(
+  active: Pick<ActiveRun, "waits" | "goesOn" | "abort">,
   { requester, who, lock: lockOf, waiting }: Turn,
-  work: () => Promise<Outcome[]>,
-): Promise<Outcome[]> {
-  const all = [actions, ...[...called.values()].map((script) => script.actions)].flat();
-  // A script that is read later may use them too.
-  const usesInput = ({ operation, input }: Action) =>
-    operation.uses === "input" || operation.usesInput?.(input) === true;
-  if (!flatten(all).some(usesInput) && !callsUnknown(all)) return work();
+): OwnTurn {
+  let isTaken = false;
   const take = async () => {
     const lock = await lockOf();
     active.waits(lock.holder);
     return lock.take(requester, who, () => waiting(lock.holder()));
   };
-  const turn = await take().catch((error) => active.abort(error));
-  if (!turn) return [];
-  active.goesOn();
-  let outcomes: Outcome[] = [];
-  try {
-    outcomes = await work();
-    return outcomes;
-  } finally {
-    const isDone = outcomes.length === actions.length && outcomes.every(({ ok }) => ok);
-    await turn.end(isDone ? "finished" : "broken");
-  }
+  return {
+    who,
+    isTaken: () => isTaken,
+    waits(holder) {
+      active.waits(holder);
+      waiting(holder());
+    },
+    goesOn: active.goesOn,
+    async during({ actions, called }, work) {
+      const all = [actions, ...[...called.values()].map((script) => script.actions)].flat();
+      // A script that is read later may use them too.
+      if (!flatten(all).some(usesInput) && !callsUnknown(all)) return work();
+      const turn = await take().catch((error) => active.abort(error));
+      if (!turn) return [];
+      isTaken = true;
+      active.goesOn();
+      let outcomes: Outcome[] = [];
+      try {
+        outcomes = await work();
+        return outcomes;
+      } finally {
+        isTaken = false;
+        const isDone = outcomes.length === actions.length && outcomes.every(({ ok }) => ok);
+        await turn.end(isDone ? "finished" : "broken");
+      }
+    },
+  };
 }
+
+const usesInput = ({ operation, input }: Action): boolean =>
+  operation.uses === "input" || operation.usesInput?.(input) === true;

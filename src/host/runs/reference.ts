@@ -75,7 +75,7 @@ export async function describeCommand(definition: Command, allowed: boolean): Pr
       scope === "any" ? "Any token may use it." : `A token needs the scope \`${scope}\`.`,
       ...(needs ? [`It ${PERMISSIONS[needs]}.`] : []),
       ...(uses ? ["Uses pointer or keyboard: such runs take turns."] : []),
-      ...(definition.usesInput ? ["Takes a turn at pointer and keyboard where it uses them."] : []),
+      ...(definition.usesInput ? ["Takes a turn at pointer and keyboard once it uses them."] : []),
       ...(route ? [`Also ${route}.`] : []),
     ],
     parameters: Object.entries(fields).map(([name, { description = "", default: fallback, ...schema }]) => ({

@@ -6,7 +6,7 @@
  */
 import { performOperation } from "../../core/call";
 import type { Caller } from "../../core/caller";
-import type { Departure, Outcome, RunContext, StopOnError } from "../../core/run";
+import type { Departure, Outcome, RunContext, RunTurn, StopOnError } from "../../core/run";
 import { requireNeeds } from "../../core/script-head";
 import { deadline } from "../../lib/deadline";
 import { cancelled, Failure, failureOf, messageOf, rejected } from "../../lib/errors";
@@ -39,6 +39,7 @@ interface RunParts extends Pick<ExecutorParts, "service" | "perform" | "log" | "
   readonly path: string;
   /** How long keys wait after the pointer has acted, in seconds. */
   readonly pace: number;
+  readonly turn: RunTurn;
   /** The scripts that it calls, by their paths. */
   readonly called: ReadonlyMap<string, CalledScript>;
   /** Reads and checks one that is not among them. */
@@ -253,6 +254,7 @@ export class Runner {
       place,
       script: path,
       pace: this.parts.pace,
+      turn: this.parts.turn,
       valueOf: (reference) => variables.resolve(referenceOf(reference)),
       set: (name, value, shown) => void variables.set(name, value, shown),
       written: (field) => input[field],

@@ -7,6 +7,7 @@ import { localCaller, type Progress } from "../../../src/core/caller";
 import { field, secret } from "../../../src/core/fields";
 import { type Operation, operation } from "../../../src/core/operation";
 import { OWNER } from "../../../src/core/rights";
+import { withLateInput } from "../../../src/host/desktop/operations/input-operation";
 import { Runs } from "../../../src/host/runs/runs";
 import type { RunState } from "../../../src/host/runs/types";
 import { Failure, notFound } from "../../../src/lib/errors";
@@ -261,6 +262,80 @@ test("a run that is cancelled while it waits for its turn has run nothing", asyn
   (await host.service.runs()).cancel(run_id, "cancelled");
   expect(await waiting).toMatchObject({ status: "cancelled", outcomes: [] });
   await turn.end("finished");
+});
+
+/** Its program acts, or leaves it to pointer and keyboard; answers who uses them. */
+const either = operation({
+  name: "test.either",
+  summary: "Act by a program, or by pointer and keyboard",
+  scope: "operate",
+  command: "AC_test_either",
+  input: v.strictObject({
+    refuses: field(v.optional(v.boolean(), false), "Whether the program does nothing"),
+    timeout: field(v.optional(v.number(), 60), "Seconds to wait"),
+  }),
+  output: v.nullable(v.string()),
+  async run(service: Pick<Service, "desktop">, { refuses, timeout }, caller) {
+    const desktop = await service.desktop();
+    const { inputLock } = desktop;
+    if (!refuses) return inputLock.user();
+    const turn = { name: "test.either", why: "the program did not do it", timeout, whole: timeout };
+    return withLateInput(desktop, caller, turn, async () => inputLock.user());
+  },
+});
+
+describe("of an action by name", () => {
+  const made = () => testService({ operations: [...operations, press, either] });
+  const refusing = ["AC_test_either", { refuses: true }];
+
+  test("what a program does itself waits for nobody who uses pointer and keyboard", async () => {
+    await using host = made();
+    const turn = await (await host.service.desktop()).inputLock.take(new Requester(null), "viewer ann");
+    expect(await runActions(host.service, [["AC_test_either"]])).toMatchObject({
+      status: "ok",
+      outcomes: [{ result: "viewer ann" }],
+    });
+    await turn.end("finished");
+  });
+
+  test("the run takes a turn once it needs one, waits for it like any other, and gives it back", async () => {
+    await using host = made();
+    const runs = await host.service.runs();
+    const { inputLock } = await host.service.desktop();
+    const turn = await inputLock.take(new Requester(null), "viewer ann");
+    const { promise: reported, resolve: progress } = Promise.withResolvers<Progress>();
+    const caller = localCaller(host.service, "api", {
+      progress: (step) => step.what.includes("waiting") && progress(step),
+    });
+    const actions = [["AC_test_either"], refusing, ["AC_test_either"]];
+    const run = runActions(host.service, actions, {}, caller);
+    await until("the run to wait", () => runs.list()[0]?.status === "waiting");
+    expect(runs.list()[0]?.waiting_for).toBe("viewer ann");
+    expect(await reported).toEqual({ what: "actions, waiting for viewer ann", done: 1, total: 3 });
+    await turn.end("finished");
+    const { run_id, outcomes } = await run;
+    const own = `run ${run_id.slice(0, 8)} (manual)`;
+    expect(outcomes.map(({ result }) => result)).toEqual(["viewer ann", own, null]);
+  });
+
+  test("it fails with who uses them where they do not come free", async () => {
+    await using host = made();
+    const { inputLock } = await host.service.desktop();
+    const turn = await inputLock.take(new Requester(null), "viewer ann");
+    const report = await runActions(host.service, [["AC_test_either", { refuses: true, timeout: 0.1 }]]);
+    expect(report.error_text).toBe(
+      "AC_test_either: the program did not do it; pointer and keyboard are not free after 0.1 s: viewer ann uses them",
+    );
+    expect((await host.service.runs()).show(report.run_id)).toMatchObject({ waiting_for: null });
+    await turn.end("finished");
+  });
+
+  test("a run that has its turn already does not wait for itself", async () => {
+    await using host = made();
+    const { run_id, outcomes } = await runActions(host.service, [["AC_test_press", ["a"]], refusing]);
+    expect(outcomes[1]).toMatchObject({ ok: true, result: `run ${run_id.slice(0, 8)} (manual)` });
+    expect((await host.service.desktop()).inputLock.taken()).toBe(false);
+  });
 });
 
 const SECRET = "hunter2-s3cret";

@@ -24,16 +24,15 @@ import {
   usesInput,
   waitingOf,
 } from "./fields";
+import { byHand, inWayOf } from "./in-way";
 import { isState, printLocator, STATES } from "./locator";
 import { chooseMenu, menuPath } from "./menus";
 import { mendOf } from "./missing";
 import {
-  byHand,
   chooseMenu as chooseMenuReal,
   clickOn,
   desktopOf,
   inTurnOf,
-  inWayOf,
   select as selectReal,
   typeInto,
 } from "./real";
@@ -56,10 +55,12 @@ export const select = operation({
   run: (service: Uses, { timeout, item, input: how, ...input }, caller) =>
     byHand(service, how, caller, timeout, "elements.select", async (hands) => {
       const { elements } = hands.desktop;
-      const element = await waitForUsable(elements, locatorOf(input), hands.waiting);
-      const selected = () => elements.select(element.native_id, item);
-      await inWayOf(how, hands, selected, () => selectReal(hands, element, item));
-      return element;
+      const { found } = await inWayOf(how, hands, {
+        find: (waiting) => waitForUsable(elements, locatorOf(input), waiting),
+        byProgram: ({ native_id }) => elements.select(native_id, item),
+        byReal: (element) => selectReal(hands, element, item),
+      });
+      return found;
     }),
 });
 
@@ -120,9 +121,14 @@ export const menu = operation({
   async run(service: Uses, { path, timeout, input: how, ...scope }, caller) {
     const names = menuPath(path);
     if (!names) throw badInput("path: expected names of menus and an item, such as File > Save");
-    return byHand(service, how, caller, timeout, "elements.choose_menu", (hands) => {
-      const chosen = () => chooseMenu(hands.desktop.elements, names, scope, hands.waiting);
-      return inWayOf(how, hands, chosen, () => chooseMenuReal(hands, names, scope));
+    return byHand(service, how, caller, timeout, "elements.choose_menu", async (hands) => {
+      const { done } = await inWayOf(how, hands, {
+        // Each menu on the way is found by itself.
+        find: async (waiting) => waiting,
+        byProgram: (waiting) => chooseMenu(hands.desktop.elements, names, scope, waiting),
+        byReal: (waiting) => chooseMenuReal({ ...hands, waiting }, names, scope),
+      });
+      return done;
     });
   },
 });

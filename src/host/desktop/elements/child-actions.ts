@@ -135,7 +135,7 @@ export async function select(reach: Reach, ref: Ref, item: string | undefined): 
     isPressed ||= did && way === byPress && !isCombo;
   }
   if (isPressed) throw rejected("the program pressed it, and it is not selected");
-  throw untouched('the program did not select it: let it be clicked ("input": "real", or "either")');
+  throw untouched("the program did not select it");
 }
 
 const textOf = (bus: Bus, ref: Ref) => ask1(bus, ref, FACES.text, "GetText", "ii", [0, 1_000]);

@@ -149,14 +149,16 @@ export const patience = (timeout: number) => ({
 
 const INPUT = {
   input: field(
-    v.optional(v.picklist(["program", "real", "either"]), "program"),
-    "What acts: the interface of its program (program), pointer and keyboard, as a person does (real), or these where the program has done nothing (either)",
+    v.optional(v.picklist(["either", "program", "real"]), "either"),
+    "What acts: the interface of its program, and pointer and keyboard where that has done nothing (either), that interface alone (program), or pointer and keyboard, as a person does (real)",
   ),
 };
 
-/** Whether an action with {@link INPUT} uses pointer and keyboard; what a variable says is not known. */
-export const usesInput = ({ input }: Readonly<Record<string, unknown>>): boolean =>
-  input !== undefined && input !== "program";
+/** What needs no turn at pointer and keyboard, or takes one once it needs it. */
+const NO_TURN: readonly unknown[] = [undefined, "either", "program"];
+
+/** Whether an action with {@link INPUT} is to have a turn before it begins: also where a variable is in it, which may say `real`. */
+export const usesInput = ({ input }: Readonly<Record<string, unknown>>): boolean => !NO_TURN.includes(input);
 
 /** As {@link one}, for what can be done by pointer and keyboard too. */
 export const oneReal = <const E extends v.ObjectEntries>(own: E) => one({ ...own, ...INPUT });

@@ -2,7 +2,7 @@
  * Choosing an item of a menu by its path. Most toolkits have the items of closed menus in their trees: then only the item is pressed.
  * Where they do not, each menu is opened on the way.
  */
-import { failureOf, messageOf, notFound, unavailable } from "../../../lib/errors";
+import { final, notFound } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Element } from "./calls";
 import { type Elements, type WaitLimit, waitForUsable } from "./elements";
@@ -35,11 +35,13 @@ export async function chooseMenu(
   for (const [depth, name] of names.entries()) {
     // What opens may be a window of its own.
     const where = depth === 0 ? scope : { app: item?.app_name };
-    item = await waitForUsable(elements, { role: "menuitem", name, ...where }, waiting);
-    await elements.press(item.native_id).catch((error) => {
+    try {
+      item = await waitForUsable(elements, { role: "menuitem", name, ...where }, waiting);
+      await elements.press(item.native_id);
+    } catch (error) {
       // A menu is open by now: that is not nothing.
-      throw depth > 0 && failureOf(error)?.hasDoneNothing ? unavailable(messageOf(error)) : error;
-    });
+      throw depth > 0 ? final(error) : error;
+    }
   }
   if (!item) throw notFound(`there is no menu ${jsonLine(names.join(" > "))}`);
   return item;

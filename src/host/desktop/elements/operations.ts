@@ -6,15 +6,16 @@ import type { Caller } from "../../../core/caller";
 import { AT_DESKTOP } from "../../../core/desktop-request";
 import { field, flag, judged, secret, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { unavailable } from "../../../lib/errors";
+import { final, unavailable, untouched } from "../../../lib/errors";
 import { COLUMN, inputOperation, ROW, type Uses } from "../operations/input-operation";
-import { setChecked } from "./act";
+import { giveFocus, setChecked } from "./act";
 import { BRANCH, type Branch, ELEMENT, type Element } from "./calls";
 import { pointAt } from "./cover";
 import { waitForOne, waitForUsable, waitUntilGone } from "./elements";
 import { ACTS, locatorOf, one, oneReal, ROLE, SEES, TEXT, unnamed, usesInput, waitingOf } from "./fields";
+import { byHand, inWayOf } from "./in-way";
 import { type Locator, printLocator } from "./locator";
-import { byHand, check as checkReal, clickOn, desktopOf, inTurnOf, inWayOf, typeInto } from "./real";
+import { check as checkReal, clickOn, desktopOf, inTurnOf, typeInto } from "./real";
 import { locatedAt } from "./unique";
 import { FOUND, findInWays, hasOtherWays, noWay, oneInWays, WAYS } from "./ways";
 
@@ -127,24 +128,33 @@ const EXAMPLE = { element: 'button "Save" window "Order"' };
 export const press = operation({
   ...ACTS,
   name: "elements.press",
-  summary: "Press an element as its program offers it, without the pointer; returns it",
+  summary: "Press an element as its program offers it, or with the pointer where it offers nothing; returns it",
   command: "AC_press_element",
   example: EXAMPLE,
   input: oneReal(WAYS),
   output: FOUND,
-  usesInput: (input) => usesInput(input) || hasOtherWays(input),
-  mismatch: noWay,
+  usesInput,
+  mismatch: (input) => noWay(input) ?? onlyByProgram(input),
   run: (service: Uses, { timeout, input: how, ...input }, caller) =>
-    // What is found by text or picture is clicked.
-    byHand(service, hasOtherWays(input) ? "real" : how, caller, timeout, "elements.press", async (hands) => {
-      const { elements } = hands.desktop;
-      const found = await findInWays(hands.desktop, input, hands.waiting, caller, "usable");
-      const pressed = () => elements.press(found.native_id);
-      const way = found.found_by === "element" ? how : "real";
-      await inWayOf(way, hands, pressed, () => clickOn(hands, found));
+    byHand(service, how, caller, timeout, "elements.press", async (hands) => {
+      const { desktop } = hands;
+      const { found } = await inWayOf(how, hands, {
+        find: (waiting) => findInWays(desktop, input, waiting, caller, "usable"),
+        async byProgram({ native_id, found_by }) {
+          if (found_by !== "element") throw untouched(`it was found by its ${found_by}`);
+          await desktop.elements.press(native_id);
+        },
+        byReal: (element) => clickOn(hands, element),
+      });
       return found;
     }),
 });
+
+/** What is wrong where no pointer may click on what is found by its text or picture. */
+const onlyByProgram = (input: Readonly<Record<string, unknown>>) =>
+  input.input === "program" && hasOtherWays(input)
+    ? { field: "input", message: "expected either or real, as what is found by text or image is clicked" }
+    : undefined;
 
 export const focus = operation({
   ...ACTS,
@@ -158,7 +168,7 @@ export const focus = operation({
   async run(service: Uses, { timeout, ...input }, caller) {
     const { elements } = await desktopOf(service, caller);
     const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
-    await elements.focus(element.native_id);
+    await giveFocus(elements, element, caller.signal);
     return element;
   },
 });
@@ -176,12 +186,22 @@ export const setText = operation({
   run: (service: Uses, { timeout, text, input: how, ...input }, caller) =>
     byHand(service, how, caller, timeout, "elements.set_text", async (hands) => {
       const { elements } = hands.desktop;
-      const element = await waitForUsable(elements, locatorOf(input), hands.waiting);
-      const set = () => elements.setText(element.native_id, text);
-      await inWayOf(how, hands, set, () => typeInto(hands, element, text));
-      return element;
+      const { found } = await inWayOf(how, hands, {
+        find: (waiting) => waitForUsable(elements, locatorOf(input), waiting),
+        byProgram: ({ native_id, role }) =>
+          elements.setText(native_id, text).catch((error) => {
+            throw TYPED.has(role) ? error : final(error);
+          }),
+        byReal: (element) => typeInto(hands, element, text),
+      });
+      return found;
     }),
 });
+
+/** The roles of what a click only gives the focus: nothing is typed into a button, which would be pressed. */
+const TYPED: ReadonlySet<string> = new Set([
+  ...["textbox", "searchbox", "combobox", "spinbutton", "cell", "gridcell", "document", "paragraph"],
+]);
 
 export const check = operation({
   ...ACTS,
@@ -196,10 +216,12 @@ export const check = operation({
   run: (service: Uses, { timeout, on, input: how, ...input }, caller) =>
     byHand(service, how, caller, timeout, "elements.check", async (hands) => {
       const { elements } = hands.desktop;
-      const element = await waitForUsable(elements, locatorOf(input), hands.waiting);
-      const set = () => setChecked(elements, element, on, caller.signal);
-      await inWayOf(how, hands, set, () => checkReal(hands, element, on));
-      return { ...element, checked: on };
+      const { found } = await inWayOf(how, hands, {
+        find: (waiting) => waitForUsable(elements, locatorOf(input), waiting),
+        byProgram: (element) => setChecked(elements, element, on, caller.signal),
+        byReal: (element) => checkReal(hands, element, on),
+      });
+      return { ...found, checked: on };
     }),
 });
 

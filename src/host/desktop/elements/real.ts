@@ -6,14 +6,14 @@
 import { type Caller, requesterOf } from "../../../core/caller";
 import type { RunContext } from "../../../core/run";
 import { sleep } from "../../../lib/deadline";
-import { badInput, cancelled, failureOf, notFound, rejected, unavailable } from "../../../lib/errors";
+import { badInput, cancelled, notFound, rejected, unavailable } from "../../../lib/errors";
 import { nearest } from "../../../lib/nearest";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Requester } from "../../../lib/slots";
 import type { Button } from "../backend";
 import type { Desktop } from "../desktop";
 import { giveFocusBack, isHolding } from "../focus-hold";
-import { type Uses, withInput } from "../operations/input-operation";
+import type { Uses } from "../operations/input-operation";
 import type { Branch, Element } from "./calls";
 import { pointAt } from "./cover";
 import { type Elements, until, type WaitLimit } from "./elements";
@@ -29,9 +29,6 @@ export interface Hands {
   /** The run that is told of a window which was raised. */
   readonly run?: RunContext | undefined;
 }
-
-/** What acts on an element: the interface of its program, pointer and keyboard, or these where the program has done nothing. */
-export type How = "program" | "real" | "either";
 
 /** Who asks, and the run that it asks in. */
 type Asking = Pick<Caller, "grant" | "signal"> & { readonly run?: RunContext | undefined };
@@ -69,49 +66,15 @@ function holding(desktop: Desktop, giveBack: () => Promise<void>): Desktop {
 const withOwn = <T extends object>(whole: T, own: Partial<T>): T =>
   new Proxy(whole, { get: (_, name) => Reflect.get(Object.hasOwn(own, name) ? own : whole, name) });
 
-/**
- * Does `work`, with a turn at pointer and keyboard where it uses them.
- *
- * @param timeout in seconds.
- * @param name of the operation, for those that wait.
- */
-export async function byHand<T>(
-  service: Uses,
-  how: How,
-  caller: Caller,
-  timeout: number,
-  name: string,
-  work: (hands: Hands) => Promise<T>,
-): Promise<T> {
-  const desktop = await desktopOf(service, caller);
-  const { signal, run } = caller;
-  const hands = { desktop, requester: requesterOf(caller), waiting: { timeout, signal }, run };
-  return how === "program" ? work(hands) : withInput(desktop, caller, name, () => work(hands));
-}
-
-/** Acts by the program, or by pointer and keyboard. With `either`, these act where the program has done nothing, and the log of the run says so. */
-export async function inWayOf<T>(
-  how: How,
-  { run }: Hands,
-  byProgram: () => Promise<T>,
-  byReal: () => Promise<T>,
-): Promise<T> {
-  if (how === "real") return byReal();
-  try {
-    return await byProgram();
-  } catch (error) {
-    const failure = how === "either" ? failureOf(error) : undefined;
-    if (!failure?.hasDoneNothing) throw error;
-    run?.log(`by pointer and keyboard: ${failure.message}`);
-    return byReal();
-  }
-}
-
 /** How long a program may take to show what it did, in milliseconds. */
 const CHANGE_MS = 2_000;
 const POLL_MS = 50;
 /** How many elements of a list are compared with the item that is wanted. */
 const MAX_ITEMS = 2_000;
+/** How many elements in one are asked whether they have the focus. */
+const MAX_INSIDE = 100;
+/** How many that say that they have it are compared with the one that is to have it. */
+const MAX_FOCUSED = 10;
 
 /** Where the middle of an element is. @throws `unavailable` where its program does not say. */
 export function placeOf({ center }: Element): { readonly x: number; readonly y: number } {
@@ -161,6 +124,7 @@ export async function typeInto(
 ): Promise<void> {
   const { desktop, requester } = hands;
   await focusOn(hands, element);
+  if (element.secret) await becomesFocused(desktop.elements, element, hands.waiting.signal);
   // In a sheet, Ctrl+A would select all cells, and what is typed is in the cell once it is left.
   const isSheet = element.app_name === "soffice" && element.role === "cell";
   if (!add && !isSheet) await desktop.strike(["ctrl", "a"], "tap", requester);
@@ -177,6 +141,41 @@ export async function typeInto(
   };
   if (!(await comes(isThere, hands.waiting.signal)))
     throw unavailable("the text was typed, and the field holds another: it may have lost the focus");
+}
+
+/**
+ * Waits until an element has the focus, or what it is in, or something in it. Where no program says that anything has it, nobody can know.
+ *
+ * @throws `unavailable` where something else has it.
+ */
+export async function becomesFocused(
+  elements: Elements,
+  element: Element,
+  signal: AbortSignal,
+): Promise<void> {
+  const { native_id, role, name } = element;
+  const isDone = async () => {
+    if ((await elements.look(native_id)).focused) return true;
+    const { windows } = await elements.tree({ id: native_id }, MAX_INSIDE);
+    return windows.some(holdsFocus);
+  };
+  if (await comes(() => isDone().catch(() => false), signal)) return;
+  const { elements: all } = await elements.find({ focused: true }, MAX_FOCUSED);
+  const [other] = all;
+  // A list has the focus for its rows, and a document for its paragraphs.
+  if (!other || all.some((one) => isAround(one, element))) return;
+  const words = `${other.role} ${jsonLine(other.name)}`;
+  throw unavailable(`${role} ${jsonLine(name)} was to get the focus, and ${words} has it`);
+}
+
+const holdsFocus = ({ element, children }: Branch): boolean => element.focused || children.some(holdsFocus);
+
+/** Whether an element is where another one of its program is; also where that is at no place. */
+function isAround({ process_id, bounds }: Element, { process_id: own, center }: Element): boolean {
+  if (process_id !== own) return false;
+  if (!bounds || !center) return true;
+  const [[x, y, width, height], [column, row]] = [bounds, center];
+  return column >= x && row >= y && column < x + width && row < y + height;
 }
 
 /** What is pressed for something else, as AT-SPI names it: it is checked only where its program says that it can be. */

@@ -102,7 +102,7 @@ interface Way {
 export async function findInWays(
   desktop: Desktop,
   given: Ways,
-  { timeout, signal }: WaitLimit,
+  { timeout, signal, whole = timeout }: WaitLimit,
   caller: Caller,
   has: keyof typeof WAITS,
 ): Promise<FoundElement> {
@@ -112,7 +112,7 @@ export async function findInWays(
   const locator = namesElement(given) ? locatorOf(given) : undefined;
   const wait = WAITS[has];
   /** A part of the time; failures name all of it. */
-  const part = (seconds: number): WaitLimit => ({ timeout: seconds, signal, whole: timeout });
+  const part = (seconds: number): WaitLimit => ({ timeout: seconds, signal, whole });
   const others = otherWays(desktop, given, caller);
   const [only] = others;
   const asElement = (found: Element): FoundElement => ({
@@ -121,7 +121,7 @@ export async function findInWays(
     healed: false,
     score: 1,
   });
-  if (locator && !only) return asElement(await wait(elements, locator, { timeout, signal }));
+  if (locator && !only) return asElement(await wait(elements, locator, part(timeout)));
   const missed: string[] = [];
   let mend: Failure["more"] = {};
   if (locator) {

@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { type Caller, requesterOf } from "../../../core/caller";
 import { column, region, row, whole } from "../../../core/fields";
 import { type InputSchema, type Operation, type OutputSchema, operation } from "../../../core/operation";
+import { busy } from "../../../lib/errors";
 import type { Requester } from "../../../lib/slots";
 import type { Desktop } from "../desktop";
 import type { Point } from "../geometry";
@@ -78,7 +79,72 @@ export async function withInput<T>(
 ): Promise<T> {
   // A run holds the lock while it goes on.
   if (caller.run) return work();
-  const hold = await inputLock.take(requesterOf(caller), name);
+  return whileHeld(await inputLock.take(requesterOf(caller), name), work);
+}
+
+/** A turn that turns out to be needed. */
+interface LateTurn {
+  /** Of the operation, for those that wait. */
+  readonly name: string;
+  /** Why it is needed, for a failure. */
+  readonly why: string;
+  /** How long it may take to come, in seconds; in the words of a failure, `whole`. */
+  readonly timeout: number;
+  readonly whole: number;
+}
+
+/**
+ * Does `work`, of which nobody knew before that it uses pointer and keyboard, in a turn at them: in that of the run, where it has one.
+ *
+ * @param work is told whether it had to wait: what was found before may be elsewhere by then.
+ * @throws `timeout` that says who uses them, with nothing done; `cancelled`.
+ */
+export async function withLateInput<T>(
+  { inputLock }: Pick<Desktop, "inputLock">,
+  caller: Caller,
+  turn: LateTurn,
+  work: (hasWaited: boolean) => Promise<T>,
+): Promise<T> {
+  if (caller.run?.turn.isTaken()) return work(false);
+  const { hold, hasWaited } = await takeLate(inputLock, caller, turn);
+  return whileHeld(hold, () => work(hasWaited));
+}
+
+async function takeLate(
+  inputLock: Desktop["inputLock"],
+  caller: Caller,
+  { name, why, timeout, whole }: LateTurn,
+) {
+  const { signal } = caller;
+  const run = caller.run?.turn;
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), timeout * 1_000);
+  let hasWaited = false;
+  const waiting = () => {
+    hasWaited = true;
+    run?.waits(() => inputLock.holder());
+  };
+  try {
+    const requester = requesterOf(caller, AbortSignal.any([signal, late.signal]));
+    const hold = await inputLock.take(requester, run?.who ?? name, waiting);
+    return { hold, hasWaited };
+  } catch (error) {
+    if (!late.signal.aborted || signal.aborted) throw error;
+    throw busy(
+      `${why}; pointer and keyboard are not free after ${whole} s: ${inputLock.holder()} uses them`,
+      "timeout",
+    );
+  } finally {
+    clearTimeout(timer);
+    if (hasWaited) run?.goesOn();
+  }
+}
+
+/** Does `work`, and gives pointer and keyboard back. */
+async function whileHeld<T>(
+  hold: Awaited<ReturnType<Desktop["inputLock"]["take"]>>,
+  work: () => Promise<T>,
+): Promise<T> {
   let how: "finished" | "broken" = "broken";
   try {
     const answer = await work();

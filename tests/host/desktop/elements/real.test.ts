@@ -5,8 +5,6 @@ import { localCaller } from "../../../../src/core/caller";
 import type { Operation } from "../../../../src/core/operation";
 import { menu, select } from "../../../../src/host/desktop/elements/action-operations";
 import { assertElement, check, press, setText } from "../../../../src/host/desktop/elements/operations";
-import { inWayOf } from "../../../../src/host/desktop/elements/real";
-import { timedOut, unavailable, untouched } from "../../../../src/lib/errors";
 import { temporaryFolder, testWith } from "../../../support";
 import { forever } from "../support";
 import { PROGRAMS, startSession } from "./support";
@@ -70,27 +68,6 @@ describe("with pointer and keyboard", () => {
 });
 
 describe("by either", () => {
-  const hands = (said: string[]) =>
-    ({ run: { log: (text: string) => said.push(text) > 0 } }) as unknown as Parameters<typeof inWayOf>[1];
-  const real = async () => "real";
-
-  test("pointer and keyboard act where the program has done nothing, and the run is told", async () => {
-    const said: string[] = [];
-    const refuses = () => Promise.reject(untouched("by its program it cannot be pressed"));
-    expect(await inWayOf("either", hands(said), async () => "program", real)).toBe("program");
-    expect(said).toEqual([]);
-    expect(await inWayOf("either", hands(said), refuses, real)).toBe("real");
-    expect(said).toEqual(["by pointer and keyboard: by its program it cannot be pressed"]);
-    await expect(inWayOf("program", hands(said), refuses, real)).rejects.toThrow("cannot be pressed");
-  });
-
-  test("what may have been done is not done again", async () => {
-    const unsure = () => Promise.reject(timedOut("it was pressed, and its program answers no more"));
-    await expect(inWayOf("either", hands([]), unsure, real)).rejects.toThrow("answers no more");
-    const killed = () => Promise.reject(unavailable("the helper was killed during the call"));
-    await expect(inWayOf("either", hands([]), killed, real)).rejects.toThrow("was killed");
-  });
-
   testWith(...PROGRAMS, "chromium")(
     "a field of Chromium, which takes no text by name, is filled in",
     async () => {
@@ -109,17 +86,19 @@ describe("by either", () => {
       );
       const field = { element: 'textbox "Customer" window "Order"' };
       await at.act(assertElement, { ...field, timeout: 40 });
-      await expect(at.act(setText, { ...field, text: "ACME" })).rejects.toThrow("takes no text: type it");
-      await at.act(setText, { ...field, text: "ACME", input: "either" });
+      const byProgram = { ...field, text: "ACME", input: "program" };
+      await expect(at.act(setText, byProgram)).rejects.toThrow("takes no text: type it");
+      await at.act(setText, { ...field, text: "ACME" });
       await at.act(assertElement, { ...field, holds: "ACME" });
     },
   );
 });
 
-describe("a list of actions takes a turn", () => {
-  test("where an action says real, or a variable does, and else not", () => {
+describe("a list of actions takes its turn before it begins", () => {
+  test("where an action says real, or a variable may, and else not", () => {
     const hows = ["program", "real", "either", "${how}", undefined];
     const uses = hows.map((input) => press.usesInput?.({ input }));
-    expect(uses).toEqual([false, true, true, true, false]);
+    expect(uses).toEqual([false, true, false, true, false]);
+    expect(press.usesInput?.({ text: "Save" })).toBe(false);
   });
 });

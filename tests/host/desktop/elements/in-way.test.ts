@@ -1,0 +1,252 @@
+/** Who acts on an element: its program, which waits for nobody, or pointer and keyboard once they are free. */
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { callOperation } from "../../../../src/core/call";
+import { localCaller } from "../../../../src/core/caller";
+import type { Operation } from "../../../../src/core/operation";
+import type { Desktop } from "../../../../src/host/desktop/desktop";
+import { act } from "../../../../src/host/desktop/elements/act";
+import { menu } from "../../../../src/host/desktop/elements/action-operations";
+import type { Element } from "../../../../src/host/desktop/elements/calls";
+import type { Elements } from "../../../../src/host/desktop/elements/elements";
+import { type How, inWayOf } from "../../../../src/host/desktop/elements/in-way";
+import { check, focus, press, setText } from "../../../../src/host/desktop/elements/operations";
+import type { Snapshots } from "../../../../src/host/desktop/elements/snapshots";
+import { createInputLock } from "../../../../src/host/desktop/input-lock";
+import { offeredInLease } from "../../../../src/host/mcp/toolsets";
+import { busy, timedOut, unavailable, untouched } from "../../../../src/lib/errors";
+import { operations } from "../../../../src/operations";
+import { temporaryFolder } from "../../../support";
+import { forever } from "../support";
+
+const BUTTON: Element = {
+  ...{ role: "button", native_role: "push button", name: "Save", app_name: "Orders", window_title: "Order" },
+  ...{ process_id: null, bounds: [10, 20, 80, 25], center: [50, 32], native_id: ":1.5/7" },
+  ...{ enabled: true, visible: true, showing: true, checked: false, focused: false },
+  ...{ selected: false, expanded: false, secret: false },
+};
+const SAVE = { element: 'button "Save"' };
+const refuses = () => Promise.reject(untouched("by its program it cannot be pressed"));
+
+/** A desktop with one element, whose program does `own` when it is asked to act; `acts` is what was done. */
+function startDesktop(own: Partial<Elements> = {}, shown: Element = BUTTON) {
+  const folder = temporaryFolder();
+  const acts: string[] = [];
+  let place = shown;
+  const noting = (what: string) => async (first: unknown) => void acts.push(`${what} ${JSON.stringify(first)}`);
+  const elements = {
+    find: async () => ({ elements: [place], more: false, deaf: [] }),
+    look: async () => place,
+    tree: async () => ({ windows: [{ element: place, children: [] }], more: false, deaf: [] }),
+    ...{ press: noting("press"), focus: noting("focus"), setText: noting("set text of") },
+    ...own,
+  } as Partial<Elements> as Elements;
+  const inputLock = createInputLock(join(folder.path, "input.lock"), async () => void acts.push("release"));
+  const hands = { move: noting("move"), click: noting("click"), strike: noting("strike"), type: noting("type") };
+  const desktop = {
+    ...{ elements, inputLock, turnsOf: () => desktop, heldWindows: new Map(), ...hands },
+  } as unknown as Desktop;
+  return {
+    acts,
+    inputLock,
+    /** Where the element is from now on. */
+    moveTo(x: number, y: number) {
+      place = { ...shown, bounds: [x, y, 10, 10], center: [x + 5, y + 5] };
+    },
+    async call(operation: Operation, input: Readonly<Record<string, unknown>>) {
+      const caller = localCaller({ audit: async () => null }, "api");
+      return callOperation({ desktop: async () => desktop }, operation, input, caller);
+    },
+    [Symbol.dispose]: folder[Symbol.dispose],
+  };
+}
+
+describe("where nothing is said,", () => {
+  test("the program acts, and waits for nobody who uses the pointer", async () => {
+    using at = startDesktop();
+    const hold = await at.inputLock.take(forever, "viewer ann");
+    expect(await at.call(press, SAVE)).toMatchObject({ name: "Save", found_by: "element" });
+    expect(at.acts).toEqual(['press ":1.5/7"']);
+    await hold.end("finished");
+  });
+
+  test("pointer and keyboard act where it has done nothing, in a turn that ends with the action", async () => {
+    using at = startDesktop({ press: refuses });
+    const holders: Array<string | null> = [];
+    const { take } = at.inputLock;
+    at.inputLock.take = async (...asked) => {
+      const hold = await take(...asked);
+      holders.push(at.inputLock.user());
+      return hold;
+    };
+    await at.call(press, SAVE);
+    expect(at.acts).toEqual(['move {"x":50,"y":32}', 'click {"x":50,"y":32}']);
+    expect([...holders, at.inputLock.user()]).toEqual(["elements.press", null]);
+  });
+
+  test("they act on it where it is once they are free", async () => {
+    using at = startDesktop({ press: refuses });
+    const hold = await at.inputLock.take(forever, "viewer ann");
+    const waits = Promise.withResolvers<void>();
+    const { take } = at.inputLock;
+    at.inputLock.take = (requester, who, waiting = () => {}) =>
+      take(requester, who, () => {
+        waiting();
+        waits.resolve();
+      });
+    const pressed = at.call(press, { ...SAVE, timeout: 60 });
+    await waits.promise;
+    expect(at.acts).toEqual([]);
+    at.moveTo(200, 300);
+    await hold.end("finished");
+    expect(await pressed).toMatchObject({ center: [205, 305] });
+    expect(at.acts).toEqual(['move {"x":205,"y":305}', 'click {"x":205,"y":305}']);
+  });
+
+  test("a failure says who uses them all of the time, and nothing is done", async () => {
+    using at = startDesktop({ press: refuses });
+    const hold = await at.inputLock.take(forever, "lease 7f3a (claude-code)");
+    await expect(at.call(press, { ...SAVE, timeout: 1 })).rejects.toMatchObject({
+      code: "timeout",
+      hasDoneNothing: true,
+      message:
+        "by its program it cannot be pressed; pointer and keyboard are not free after 1 s: lease 7f3a (claude-code) uses them",
+    });
+    expect(at.acts).toEqual([]);
+    await hold.end("finished");
+    // Nobody waits any longer.
+    await at.call(press, SAVE);
+    expect(at.acts).toHaveLength(2);
+  });
+
+  test("no text is typed into what a click would press", async () => {
+    using at = startDesktop({ setText: () => Promise.reject(untouched("by its program it takes no text")) });
+    await expect(at.call(setText, { ...SAVE, text: "ACME" })).rejects.toMatchObject({
+      hasDoneNothing: false,
+      message: "by its program it takes no text",
+    });
+    expect(at.acts).toEqual([]);
+  });
+});
+
+test("with program, no pointer moves: nor is what a text or a picture finds clicked", async () => {
+  using at = startDesktop({ press: refuses });
+  await expect(at.call(press, { ...SAVE, input: "program" })).rejects.toThrow("cannot be pressed");
+  await expect(at.call(press, { ...SAVE, text: "Save", input: "program" })).rejects.toThrow(
+    "input: expected either or real",
+  );
+  expect(at.acts).toEqual([]);
+});
+
+test("a box that was pressed is not clicked, though nobody can look at it then", async () => {
+  const box = { ...BUTTON, role: "checkbox", native_role: "check box" };
+  using at = startDesktop({ look: () => Promise.reject(busy("too many calls of elements wait")) }, box);
+  await expect(at.call(check, { element: 'checkbox "Save"' })).rejects.toThrow("too many calls");
+  expect(at.acts).toEqual(['press ":1.5/7"']);
+});
+
+test("a menu that was opened is not opened again by the pointer", async () => {
+  const pressed: string[] = [];
+  using at = startDesktop({
+    async find({ name, within }) {
+      const found = { ...BUTTON, role: "menuitem", name: name ?? "", native_id: `:1.5/${name}` };
+      // Items are in no tree before their menu is open.
+      return { elements: within ? [] : [found], more: false, deaf: [] };
+    },
+    async press(id) {
+      pressed.push(id);
+      if (id === ":1.5/Save") throw untouched("the program did not do it");
+    },
+  });
+  await expect(at.call(menu, { path: "File > Save" })).rejects.toThrow("the program did not do it");
+  expect([pressed, at.acts]).toEqual([[":1.5/File", ":1.5/Save"], []]);
+});
+
+describe("in one way or the other:", () => {
+  const by = (how: How, program: () => Promise<string>, said: string[] = []) => {
+    const { signal } = new AbortController();
+    const waiting = { timeout: 1, signal };
+    const hands = {
+      ...{ waiting, left: () => waiting, tell: (text: string) => void said.push(text) },
+      inTurn: <T>(_: string, work: (hasWaited: boolean) => Promise<T>) => work(false),
+    };
+    const deed = { find: async () => "it", byProgram: program, byReal: async () => "real" };
+    return inWayOf(how, hands, deed).then(({ done }) => done);
+  };
+
+  test("it is said that pointer and keyboard act, and why", async () => {
+    const said: string[] = [];
+    expect(await by("either", async () => "program", said)).toBe("program");
+    expect(said).toEqual([]);
+    expect(await by("either", refuses, said)).toBe("real");
+    expect(said).toEqual(["by pointer and keyboard: by its program it cannot be pressed"]);
+    expect(await by("real", refuses)).toBe("real");
+    await expect(by("program", refuses)).rejects.toThrow("cannot be pressed");
+  });
+
+  test("what may have been done is not done again", async () => {
+    const unsure = () => Promise.reject(timedOut("it was pressed, and its program answers no more"));
+    await expect(by("either", unsure)).rejects.toThrow("answers no more");
+    const killed = () => Promise.reject(unavailable("the helper was killed during the call"));
+    await expect(by("either", killed)).rejects.toThrow("was killed");
+  });
+});
+
+test("a lease for elements by name has nothing that uses pointer or keyboard in the end", () => {
+  const offered = offeredInLease(["act"]);
+  const own = operations.filter(({ name }) => offered.has(name));
+  expect(own.map(({ name }) => name)).toContain("desktop.act");
+  expect(own.filter(({ uses, usesInput }) => uses !== undefined || usesInput !== undefined)).toEqual([]);
+});
+
+describe("the focus", () => {
+  const GIVEN = ['focus ":1.5/7"'];
+  const found = (elements: Element[]) => ({ elements, more: false, deaf: [] });
+
+  test("is looked at afterwards: of what it is in too, and nothing is said where nobody knows", async () => {
+    using has = startDesktop({}, { ...BUTTON, focused: true });
+    await has.call(focus, SAVE);
+    using silent = startDesktop({ find: async (locator) => found(locator.focused ? [] : [BUTTON]) });
+    await silent.call(focus, SAVE);
+    const list = { ...BUTTON, role: "list", name: "Orders", bounds: [0, 0, 500, 500] as Element["bounds"] };
+    using inside = startDesktop({ find: async (locator) => found([locator.focused ? list : BUTTON]) });
+    await inside.call(focus, SAVE);
+    expect([has.acts, silent.acts, inside.acts]).toEqual([GIVEN, GIVEN, GIVEN]);
+  });
+
+  test("that something else has is a failure", async () => {
+    const other = { ...BUTTON, name: "Cancel", bounds: [300, 20, 80, 25] as Element["bounds"] };
+    using at = startDesktop({ find: async (locator) => found([locator.focused ? other : BUTTON]) });
+    await expect(at.call(focus, SAVE)).rejects.toThrow(
+      'button "Save" was to get the focus, and button "Cancel" has it',
+    );
+  });
+});
+
+test("steps that fail say what is done: nothing, or that this one may have done something", async () => {
+  const { signal } = new AbortController();
+  const failing = (own: () => Promise<never>) => {
+    let calls = 0;
+    const elements = {
+      find: async () => ({ elements: [BUTTON], more: false, deaf: [] }),
+      // The first is pressed, the second is not.
+      press: async () => (calls++ === 0 ? undefined : own()),
+      isCheckable: async () => false,
+    } as Partial<Elements> as Elements;
+    return (steps: Parameters<typeof act>[2]) => act(elements, {} as Snapshots, steps, { timeout: 2, signal });
+  };
+  const two = [
+    { do: "press", element: 'button "Save"' },
+    { do: "press", element: 'button "Save"' },
+  ] as const;
+  await expect(failing(refuses)(two)).rejects.toThrow(
+    "step 2 of 2: by its program it cannot be pressed (the 1 before it is done)",
+  );
+  const unsure = () => Promise.reject(timedOut("it was pressed, and its program answers no more"));
+  await expect(failing(unsure)(two)).rejects.toThrow(
+    "answers no more (the 1 before it is done, and it may have done something itself)",
+  );
+  await expect(failing(unsure)([{ do: "check", element: 'button "Save"' }])).rejects.toThrow(
+    'step 1 of 1: button "Save" cannot be checked (nothing is done)',
+  );
+});
