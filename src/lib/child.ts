@@ -57,10 +57,16 @@ const ID = v.pipe(v.number(), v.safeInteger());
 const WORDS = v.pipe(v.string(), v.maxLength(100_000));
 const CODE = v.custom<FailureCode>((code) => typeof code === "string" && Object.hasOwn(HTTP_STATUS, code));
 
+/** What a failure says of what was done. */
+const MARKS = {
+  hasDoneNothing: v.optional(v.boolean(), false),
+  isUntouched: v.optional(v.boolean(), false),
+};
+
 /** What a child sends. An answer that is undefined has no field. */
 const MESSAGE = v.union([
   v.strictObject({ event: v.string(), args: v.array(v.unknown()) }),
-  v.strictObject({ id: ID, code: CODE, message: WORDS, hasDoneNothing: v.optional(v.boolean(), false) }),
+  v.strictObject({ id: ID, code: CODE, message: WORDS, ...MARKS }),
   v.strictObject({ id: ID, stack: WORDS }),
   v.strictObject({ id: ID, answer: v.optional(v.unknown()) }),
 ]);
@@ -70,8 +76,8 @@ type Message = v.InferInput<typeof MESSAGE>;
 type Said = Extract<v.InferOutput<typeof MESSAGE>, { code: unknown }>;
 
 /** A failure of the child, as it was thrown there. */
-const failureIn = ({ code, message, hasDoneNothing }: Said): Failure =>
-  Object.assign(new Failure(code, message), { hasDoneNothing });
+const failureIn = ({ code, message, hasDoneNothing, isUntouched }: Said): Failure =>
+  Object.assign(new Failure(code, message), { hasDoneNothing, isUntouched });
 
 /** The most messages that a child may send within a second: more than a transfer over a fast network makes. */
 const MAX_MESSAGES = 50_000;
@@ -260,8 +266,8 @@ export async function serveParent<M extends object, E extends object = object>(
     } catch (error) {
       const failure = failureOf(error);
       if (failure) {
-        const { code, message, hasDoneNothing } = failure;
-        send({ id, code, message, hasDoneNothing });
+        const { code, message, hasDoneNothing, isUntouched } = failure;
+        send({ id, code, message, hasDoneNothing, isUntouched });
       } else send({ id, stack: error instanceof Error ? (error.stack ?? error.message) : String(error) });
     }
   });

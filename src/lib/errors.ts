@@ -34,8 +34,10 @@ export const short = (text: string): string =>
 export class Failure extends Error {
   /** What the message says, each by itself, where it says several things. */
   readonly lines?: readonly string[];
-  /** Whether nothing was done, so that the same can be asked again, or another way be tried: {@link busy}, {@link untouched}. */
+  /** Whether nothing was done, so that the same can be asked again: {@link busy}, {@link untouched}. */
   readonly hasDoneNothing: boolean = false;
+  /** Whether nothing was done as what was asked has no way to do it, so that another may be tried: {@link untouched}. */
+  readonly isUntouched: boolean = false;
 
   constructor(
     readonly code: FailureCode,
@@ -87,12 +89,14 @@ export const unavailable = failing("unavailable");
 export const busy = (message: string, code: FailureCode = "unavailable"): Failure =>
   Object.assign(new Failure(code, message), { hasDoneNothing: true });
 
-/** What was asked does not do it, and has done nothing: another way may be tried. HTTP 503, exit 1. */
-export const untouched = (message: string): Failure => busy(message);
+/** What was asked has no way to do it, and has done nothing: another one may be tried. HTTP 503, exit 1. */
+export const untouched = (message: string): Failure => Object.assign(busy(message), { isUntouched: true });
 
-/** The same failure, after which no other way may be tried. */
+/** The same failure, after something may have been done: nothing is to be tried again, nor another way. */
 export const final = (thrown: unknown): unknown =>
-  thrown instanceof Failure && thrown.hasDoneNothing ? unavailable(thrown.message) : thrown;
+  thrown instanceof Failure && thrown.hasDoneNothing
+    ? new Failure(thrown.code, thrown.message, thrown.more)
+    : thrown;
 
 /** This host has no screen that svc can use, rather than one that does not work: the state of a host, not a fault of svc. HTTP 503, exit 1. */
 export const noScreen = failing("no_screen");

@@ -9,7 +9,7 @@ const source = (module: string) => JSON.stringify(join(import.meta.dir, "../../s
 
 interface Calls {
   add(a: number, b: number): number;
-  fail(code: "bad_input" | "untouched" | "bug"): never;
+  fail(code: "bad_input" | "untouched" | "busy" | "bug"): never;
   announce(text: string): void;
   crash(): never;
   hang(): never;
@@ -31,11 +31,12 @@ const PROTOCOL: Protocol<Calls, Events> = {
 
 const PROGRAM = `
   import { serveParent } from ${source("child")};
-  import { badInput, untouched } from ${source("errors")};
+  import { badInput, busy, untouched } from ${source("errors")};
   await serveParent(({ announced }) => ({
     add: (a, b) => a + b,
     fail(code) {
       if (code === "bug") throw new TypeError("a bug");
+      if (code === "busy") throw busy("too many calls");
       throw code === "untouched" ? untouched("it cannot") : badInput("x: wrong");
     },
     announce: (text) => announced(text),
@@ -66,16 +67,22 @@ test("a method answers its caller, several at a time", async () => {
   expect(await Promise.all([add(1, 2), add(3, 4)])).toEqual([3, 7]);
 });
 
-test("a failure keeps its code, its message and whether nothing was done; a bug keeps its stack", async () => {
+test("a failure keeps its code, its message, whether nothing was done and another way may be tried; a bug keeps its stack", async () => {
   await using child = start().child;
   await expect(child.calls().fail("bad_input")).rejects.toMatchObject({
     code: "bad_input",
     message: "x: wrong",
     hasDoneNothing: false,
+    isUntouched: false,
   });
   await expect(child.calls().fail("untouched")).rejects.toMatchObject({
     code: "unavailable",
     hasDoneNothing: true,
+    isUntouched: true,
+  });
+  await expect(child.calls().fail("busy")).rejects.toMatchObject({
+    hasDoneNothing: true,
+    isUntouched: false,
   });
   const bug = await child
     .calls()

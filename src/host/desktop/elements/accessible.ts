@@ -2,6 +2,7 @@
  * What elements say of themselves: one call of AT-SPI2 for each question, and plain values for answers that are not as they should be.
  */
 import * as v from "valibot";
+import { notFound } from "../../../lib/errors";
 import { valueAs } from "../../../lib/value-in";
 import type { Rect } from "../geometry";
 import { ACCESSIBLE, type Bus, isRef, NoSuchThing, type Ref } from "./bus";
@@ -152,6 +153,16 @@ export function accessibles(bus: Bus): Accessibles {
       return refIn(said);
     },
   };
+}
+
+/**
+ * To be called where a program says that it has no such thing: it says the same of what has gone.
+ *
+ * @throws `not_found` for an element without role and parent.
+ */
+export async function requireThere(ask: Pick<Accessibles, "role" | "parent">, ref: Ref): Promise<void> {
+  if ((await ask.role(ref)) === 0 && (await ask.parent(ref)) === undefined)
+    throw notFound("the element has gone");
 }
 
 /** The process of a name on the bus; null where the bus does not say. */

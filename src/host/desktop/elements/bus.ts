@@ -4,7 +4,7 @@
  * A program that does not answer costs its own calls only: after the first that is late, further calls to it fail at once for a while.
  */
 import * as dbus from "@jellybrick/dbus-next";
-import { timedOut } from "../../../lib/errors";
+import { timedOut, unavailable } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { socketIn } from "../bus-address";
 import { asked, CALL_MS, type Connection, PROPERTIES } from "./connection";
@@ -37,8 +37,31 @@ export const isRef = ({ bus, path }: Ref): boolean =>
   path.length <= MAX_PATH &&
   dbus.validators.isObjectPathValid(path);
 
-/** An answer that says that the program does not have such a thing. */
-export class NoSuchThing extends Error {}
+/** An answer that says that the program does not have such a thing, or what else it did not do. */
+export class NoSuchThing extends Error {
+  /** @param isLacking whether it says that it has no such element, interface or method, so that nothing was done. */
+  constructor(
+    message = "",
+    readonly isLacking = true,
+  ) {
+    super(message);
+  }
+}
+
+/** The errors that say so (D-Bus Specification, "Message Protocol"); Qt says of an interface that an element lacks that there is no object. */
+const LACKING =
+  /^org\.freedesktop\.DBus\.Error\.(?:UnknownMethod|UnknownInterface|UnknownObject|NotSupported)$/;
+
+/**
+ * Undefined, where the object has no such thing: for a call that changes something.
+ *
+ * @throws `unavailable` where the program broke the call off, or has gone: it may have done something. What else has gone wrong.
+ */
+export function orLacking(error: unknown): undefined {
+  if (!(error instanceof NoSuchThing)) throw error;
+  if (!error.isLacking) throw unavailable("the program was asked to do it, and does not say what came of it");
+  return undefined;
+}
 
 /** No values, where the object has no such thing. @throws what else has gone wrong. */
 export function orNone(error: unknown): unknown[] {
@@ -154,7 +177,8 @@ export function callsOn(connection: Connection): Bus {
 export const rootOf = (bus: string): Ref => ({ bus, path: "/org/a11y/atspi/accessible/root" });
 
 /** A program that has gone, or an element that has, is one that lacks what it is asked for. */
-const refusal = (error: dbus.DBusError) => new NoSuchThing(printable(`${error.type}: ${error.message}`, 300));
+const refusal = (error: dbus.DBusError) =>
+  new NoSuchThing(printable(`${error.type}: ${error.message}`, 300), LACKING.test(error.type));
 
 /** Does work once there is a turn for it. */
 type Turns = <T>(work: () => Promise<T>) => Promise<T>;

@@ -34,6 +34,12 @@ export const ELEMENT = v.object({
 });
 export type Element = v.InferOutput<typeof ELEMENT>;
 
+/** What did what was asked: the interface of the program, or pointer and keyboard. */
+export const ACTED = { by: v.picklist(["program", "real"]) };
+
+/** An element that was used. */
+export const USED = v.object({ ...ELEMENT.entries, ...ACTED });
+
 /** An element of a tree. */
 export interface Branch {
   readonly element: Element;
@@ -103,15 +109,15 @@ export interface ElementCalls {
   at(x: number, y: number): Promise<Element[]>;
   /** The first characters of what each holds, as `read`; null for what has gone, holds nothing, or is secret. */
   contents(ids: readonly string[], characters: number): Promise<Array<string | null>>;
-  /** Does what the program says that the element does. @throws `untouched` where it does nothing. */
+  /** Does what the program says that the element does. @throws `untouched` where it has nothing that does it; `not_found` where it has gone. */
   press(id: string): Promise<void>;
   focus(id: string): Promise<void>;
-  /** Puts `text` in place of what it holds. @throws `unavailable` where the program does not take it. */
+  /** Puts `text` in place of what it holds. @throws `untouched` where it may be typed (`set-text.ts`); `unavailable`; `not_found`. */
   setText(id: string, text: string): Promise<void>;
   read(id: string): Promise<Content>;
   /** Whether its program says that it can be checked: Qt 5 calls a button that stays down what it calls any other. */
   isCheckable(id: string): Promise<boolean>;
-  /** Selects an element, or the item of that name in it. @throws `unavailable`; `not_found` with the nearest item. */
+  /** Selects an element, or the item of that name in it. @throws `untouched`; `rejected`; `not_found` with the nearest item. */
   select(id: string, item: string | undefined): Promise<void>;
   /** Opens or closes what can be. @throws `unavailable`. */
   expand(id: string, open: boolean): Promise<void>;

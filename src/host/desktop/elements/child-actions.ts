@@ -8,8 +8,8 @@ import { sleep } from "../../../lib/deadline";
 import { notFound, rejected, tooLarge, unavailable, untouched } from "../../../lib/errors";
 import { nearest } from "../../../lib/nearest";
 import { jsonLine } from "../../../lib/sanitize";
-import { type Accessibles, FACES, MAX_CHILDREN, REF } from "./accessible";
-import { type Bus, NoSuchThing, type Ref } from "./bus";
+import { type Accessibles, FACES, MAX_CHILDREN, REF, requireThere } from "./accessible";
+import { type Bus, NoSuchThing, orLacking, type Ref } from "./bus";
 import type { TableText } from "./calls";
 import { COMBO_BOX, hasItem } from "./labels";
 import { isNamed } from "./names";
@@ -37,9 +37,9 @@ const MAX_CLIMB = 4;
 const SETTLE_MS = 2_500;
 const POLL_MS = 25;
 
-/** Whether it comes true within {@link SETTLE_MS}. */
-export async function comes(look: () => Promise<boolean>): Promise<boolean> {
-  const end = performance.now() + SETTLE_MS;
+/** Whether it comes true within `ms`. */
+export async function comes(look: () => Promise<boolean>, ms = SETTLE_MS): Promise<boolean> {
+  const end = performance.now() + ms;
   for (;;) {
     if (await look()) return true;
     if (performance.now() > end) return false;
@@ -66,13 +66,17 @@ export const change = async (bus: Bus, ...asked: Parameters<Bus["change"]>): Pro
 export const property = async (bus: Bus, ...asked: Parameters<Bus["get"]>): Promise<unknown> =>
   ifThere(bus.get(...asked));
 
-/** Does the action of the name, or the first. @returns whether the program says that it did. */
-async function act({ bus, ask }: Reach, ref: Ref, wanted: RegExp): Promise<boolean> {
+/** Does the action of the name, or the first. @returns whether the program says that it did; undefined where there is none. */
+async function act({ bus, ask }: Reach, ref: Ref, wanted: RegExp): Promise<boolean | undefined> {
   const names = await actionsOf(bus, ref);
   const named = names.findIndex((name) => wanted.test(name));
-  if (names.length === 0) return false;
-  return doAction(bus, ask, ref, Math.max(0, named));
+  if (names.length === 0) return undefined;
+  return (await doAction(bus, ask, ref, Math.max(0, named))) ?? false;
 }
+
+/** As {@link change}, of a child. @returns whether the program says that it did; undefined where that selects nothing. */
+const selectChild = (bus: Bus, ref: Ref, at: number): Promise<boolean | undefined> =>
+  bus.change(ref, FACES.selection, "SelectChild", "i", [at]).then(([done]) => done === true, orLacking);
 
 /** The name of an item, or of what is in it. */
 async function wordsOf({ ask, look }: Reach, ref: Ref): Promise<string> {
@@ -111,8 +115,8 @@ export async function above(ask: Accessibles, ref: Ref, most = MAX_CLIMB): Promi
 /**
  * Selects an element, or the item of that name in it.
  *
- * @throws `not_found` with the nearest name; {@link untouched} where the program selects nothing; `rejected` where it was pressed, and is not
- * selected: that may have done something.
+ * @throws `not_found` with the nearest name, or where it has gone; {@link untouched} where its program has nothing that selects it;
+ * `rejected` where that was asked, and it is not selected: it may have done something.
  */
 export async function select(reach: Reach, ref: Ref, item: string | undefined): Promise<void> {
   const { bus, ask } = reach;
@@ -127,15 +131,15 @@ export async function select(reach: Reach, ref: Ref, item: string | undefined): 
   };
   if (await isDone()) return;
   const itself = MENU_ITEMS.has(await ask.role(wanted)) ? [byPress, bySelection] : [bySelection, byPress];
-  let isPressed = false;
+  let wasAsked = false;
   for (const way of [...(isCombo ? [byCombo(ref)] : []), ...itself]) {
     const did = await way(reach, wanted);
     if (did && (await comes(isDone))) return;
-    // To press the item of a combo box again does no more than to choose it.
-    isPressed ||= did && way === byPress && !isCombo;
+    wasAsked ||= did !== undefined;
   }
-  if (isPressed) throw rejected("the program pressed it, and it is not selected");
-  throw untouched("the program did not select it");
+  if (wasAsked) throw rejected("the program was asked to, and did not select it");
+  await requireThere(ask, wanted);
+  throw untouched("by its program it cannot be selected");
 }
 
 const textOf = (bus: Bus, ref: Ref) => ask1(bus, ref, FACES.text, "GetText", "ii", [0, 1_000]);
@@ -144,24 +148,29 @@ const textOf = (bus: Bus, ref: Ref) => ask1(bus, ref, FACES.text, "GetText", "ii
 const byCombo =
   (combo: Ref) =>
   async ({ bus, ask }: Reach, item: Ref) =>
-    (await change(bus, combo, FACES.selection, "SelectChild", "i", [await ask.indexInParent(item)])) === true;
+    selectChild(bus, combo, await ask.indexInParent(item));
 
 const byPress = (reach: Reach, ref: Ref) => act(reach, ref, /^(?:select|click|press|activate)$/i);
 
-async function bySelection({ bus, ask }: Reach, ref: Ref): Promise<boolean> {
+/** @returns whether the program says that it did; undefined where nothing that it is in selects anything. */
+async function bySelection({ bus, ask }: Reach, ref: Ref): Promise<boolean | undefined> {
   let child = ref;
+  let did: boolean | undefined;
   for (const parent of await above(ask, ref)) {
     // In a sheet it is the cell that is selected, not its row.
     if (TABLES.has(await ask.role(parent)) && (await ask.childCount(parent)) <= MAX_CHILDREN) {
       const row = await rowOf(bus, ask, parent, ref, child);
       if (row !== undefined)
-        return (await change(bus, parent, FACES.table, "AddRowSelection", "i", [row])) === true;
+        return bus
+          .change(parent, FACES.table, "AddRowSelection", "i", [row])
+          .then(([done]) => done === true, orLacking);
     }
-    const at = await ask.indexInParent(child);
-    if ((await change(bus, parent, FACES.selection, "SelectChild", "i", [at])) === true) return true;
+    const selected = await selectChild(bus, parent, await ask.indexInParent(child));
+    if (selected) return true;
+    did = selected ?? did;
     child = parent;
   }
-  return false;
+  return did;
 }
 
 const POSITION = v.tuple([v.number(), v.number()]);

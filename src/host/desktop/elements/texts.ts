@@ -5,6 +5,9 @@
 import { FACES } from "./accessible";
 import { type Bus, orNone, type Ref } from "./bus";
 
+/** The longest text that is read, in characters. */
+export const MAX_TEXT = 100_000;
+
 interface HeldText {
   /** Null where it holds none. */
   readonly text: string | null;
@@ -29,6 +32,12 @@ export async function heldBy(bus: Bus, ref: Ref, most: number): Promise<HeldText
 export async function readText(bus: Bus, ref: Ref, most: number): Promise<string | null | undefined> {
   const { text, isCounted } = await heldBy(bus, ref, most);
   return isCounted && text && (await mayShowDots(bus, ref, text)) ? undefined : text;
+}
+
+/** The number that it holds; null where it holds none. */
+export async function numberOf(bus: Bus, ref: Ref): Promise<number | null> {
+  const number = await bus.get(ref, FACES.value, "CurrentValue").catch(orNone);
+  return typeof number === "number" && Number.isFinite(number) ? number : null;
 }
 
 /** A dot is three bytes. */

@@ -4,11 +4,11 @@
 import { invoke, remote, serveParent } from "../../../lib/child";
 import { confineLightly } from "../../../lib/confine";
 import { deadline } from "../../../lib/deadline";
-import { notFound, rejected, timedOut, unavailable, untouched } from "../../../lib/errors";
+import { timedOut, unavailable, untouched } from "../../../lib/errors";
 import { lowerPriority } from "../../../lib/priority";
 import { desktopVariables } from "../session";
-import { accessibles, FACES } from "./accessible";
-import { type Bus, NoSuchThing, orNone, type Ref } from "./bus";
+import { accessibles, FACES, requireThere } from "./accessible";
+import { type Bus, orLacking, type Ref } from "./bus";
 import type { Branch, Content, Element, ElementCalls } from "./calls";
 import { cellOf, expand, readTable, select } from "./child-actions";
 import { framesAt } from "./frames";
@@ -19,14 +19,12 @@ import { nativeRoleOf, PASSWORD, roleOf } from "./roles";
 import { STATE } from "./said";
 import { scrollTo } from "./scrolling";
 import { type ElementNode, type Place, search } from "./search";
+import { setText } from "./set-text";
 import { survey } from "./survey";
-import { heldBy, readText } from "./texts";
+import { MAX_TEXT, numberOf, readText } from "./texts";
 import { mended } from "./toolkits";
 import { type Client, type NodeTree, readAt, readTree, withinText } from "./tree";
 import { type XWindow, type XWindows, xWindows } from "./x-windows";
-
-/** The longest text that is read, in characters. */
-const MAX_TEXT = 100_000;
 
 /** How long a call may take, in milliseconds: less than after which the parent ends this process, with the calls of all. */
 const CALL_MS = 13_000;
@@ -118,11 +116,13 @@ function calls(use: () => Promise<Session>): Omit<ElementCalls, "survey"> {
       await press(bus, ask, refOf(id));
     },
     async focus(id) {
-      const { bus } = await use();
-      const [done] = await bus
-        .change(refOf(id), FACES.component, "GrabFocus")
-        .catch(orLacking("cannot be focused"));
-      if (done !== true) throw unavailable("the program did not focus it");
+      const { bus, ask } = await use();
+      const answer = await bus.change(refOf(id), FACES.component, "GrabFocus").catch(orLacking);
+      if (answer?.[0] === true) return;
+      await requireThere(ask, refOf(id));
+      throw answer
+        ? unavailable("the program did not focus it")
+        : untouched("by its program it cannot be focused");
     },
     setText: async (id, text) => setText(await use(), refOf(id), text),
     read: async (id) => read(await use(), refOf(id)),
@@ -142,7 +142,7 @@ function calls(use: () => Promise<Session>): Omit<ElementCalls, "survey"> {
 
 async function lookAt({ ask, look }: Session, id: string): Promise<Element> {
   const seen = await look.look(placeOf(id));
-  if (seen.role === 0 && (await ask.parent(refOf(id))) === undefined) throw gone();
+  if (seen.role === 0) await requireThere(ask, seen.ref);
   return described(seen);
 }
 
@@ -150,8 +150,6 @@ async function lookAt({ ask, look }: Session, id: string): Promise<Element> {
 const seenFirst = (all: readonly ElementNode[]) =>
   all.toSorted((a, b) => Number(isSeen(b)) - Number(isSeen(a)));
 const isSeen = ({ has }: Pick<ElementNode, "has">) => has(STATE.visible) || has(STATE.showing);
-
-const gone = () => notFound("the element has gone");
 
 function refOf(id: string): Ref {
   const at = id.indexOf("/");
@@ -163,10 +161,6 @@ function placeOf(id: string): Place {
   const ref = refOf(id);
   return { ref, program: { ref, name: "", pid: null }, window: "" };
 }
-
-const orLacking = (what: string) => (error: unknown) => {
-  throw error instanceof NoSuchThing ? untouched(`by its program it ${what}`) : error;
-};
 
 /** An element in plain words. */
 function described({ ref, program, window, role, name, bounds, has }: ElementNode): Element {
@@ -199,43 +193,6 @@ const branchOf = ({ seen, children }: NodeTree): Branch => ({
   children: children.map(branchOf),
 });
 
-async function setText({ bus, ask }: Session, ref: Ref, text: string): Promise<void> {
-  const role = await ask.role(ref);
-  const isNumber = role === CELL ? await takesNumber(bus, ref, text) : await holdsNumber(bus, ref);
-  if (role === SPIN || isNumber) return setNumber(bus, ref, text);
-  const [done] = await bus
-    .change(ref, FACES.editable, "SetTextContents", "s", [text])
-    .catch(orLacking(`takes no text: ${TYPE_IT}`));
-  if (done !== true) throw untouched("the program did not take the text");
-  // Some answer that they did, and did not. Of a secret, GTK says dots and Qt nothing, and both how many characters it has.
-  const isSecret = (await ask.role(ref)) === PASSWORD;
-  const isThere = isSecret
-    ? (await bus.get(ref, FACES.text, "CharacterCount").catch(orNone)) === [...text].length
-    : (await heldBy(bus, ref, MAX_TEXT)).text === text;
-  // To type it over does no harm where the program holds it in part.
-  if (!isThere) throw untouched(`the program says that it took the text, and does not hold it: ${TYPE_IT}`);
-}
-
-const TYPE_IT = "type it (AC_type_in_element)";
-const SPIN = 52;
-const CELL = 56;
-
-const holdsNumber = async (bus: Bus, ref: Ref) =>
-  (await numberOf(bus, ref)) !== null && (await textOf(bus, ref)) === null;
-
-/** A cell of a sheet has a text and a number: it takes the latter. */
-const takesNumber = async (bus: Bus, ref: Ref, text: string) =>
-  text.trim() !== "" && Number.isFinite(Number(text)) && (await numberOf(bus, ref)) !== null;
-
-async function setNumber(bus: Bus, ref: Ref, text: string): Promise<void> {
-  const wanted = Number(text);
-  if (text.trim() === "" || !Number.isFinite(wanted))
-    throw rejected("it holds a number, and the text is none");
-  await bus.set(ref, FACES.value, "CurrentValue", "d", wanted).catch(orLacking("takes no number"));
-  const now = await numberOf(bus, ref);
-  if (now === null || Math.abs(now - wanted) > 1e-6) throw rejected("the program holds another number then");
-}
-
 /** What it holds; nothing of what is secret. */
 async function read({ bus, ask }: Session, ref: Ref): Promise<Content> {
   if ((await ask.role(ref)) === PASSWORD) return { text: null, number: null };
@@ -245,7 +202,3 @@ async function read({ bus, ask }: Session, ref: Ref): Promise<Content> {
 }
 
 const textOf = (bus: Bus, ref: Ref) => readText(bus, ref, MAX_TEXT);
-async function numberOf(bus: Bus, ref: Ref): Promise<number | null> {
-  const number = await bus.get(ref, FACES.value, "CurrentValue").catch(orNone);
-  return typeof number === "number" && Number.isFinite(number) ? number : null;
-}
