@@ -76,11 +76,11 @@ testWith(...PROGRAMS)(
     const actions = made.out.split("\n").filter((line) => line.startsWith("+ ["));
     expect(made.out).toContain('+ parameter customer = "ACME"');
     expect(actions[0]).toBe(
-      '+ ["AC_set_element_text",{"element":"textbox \\"Customer\\" app \\"zenity\\"","text":"${customer}","timeout":10}]',
+      '+ ["AC_set_element_text",{"element":"textbox \\"Customer\\" app \\"zenity\\"","text":"${customer}","timeout":10,"input":"program"}]',
     );
     expect(made.out).toContain('"text":"${pin}"');
     expect(made.out).toContain(
-      '+ ["AC_press_element",{"element":"button \\"Save order\\" app \\"zenity\\"","text":"Save order","timeout":10}]',
+      '+ ["AC_press_element",{"element":"button \\"Save order\\" app \\"zenity\\"","timeout":10,"input":"program"}]',
     );
     // Nothing that was typed into the secret field is on disk.
     for (const file of readdirSync(folder, { recursive: true, withFileTypes: true }))

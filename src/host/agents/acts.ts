@@ -205,16 +205,15 @@ function actsOfSteps(input: Fields, { targets, checks = [] }: ActedOn): Act[] {
     const { element } = target;
     if (!step || element === undefined) return [];
     const one = { element, timeout: PATIENCE_S };
-    if (step.do === "press") {
-      const text = target.isText && target.label ? { text: target.label } : {};
-      return [act(["AC_press_element", { element, ...text, timeout: PATIENCE_S }])];
-    }
+    // As it was done: AC_act has no pointer, so its text, which would be clicked, is no further way.
+    const byProgram = { ...one, input: "program" };
+    if (step.do === "press") return [act(["AC_press_element", byProgram])];
     if (step.do === "focus") return [act(["AC_focus_element", one])];
     if (step.do === "set_text") {
       const { text = "" } = step;
       const secret = target.secret ?? true;
       const made = act(
-        ["AC_set_element_text", { element, text, timeout: PATIENCE_S }],
+        ["AC_set_element_text", { element, text, timeout: PATIENCE_S, input: "program" }],
         [{ path: ["text"], label: target.label ?? "", secret }],
       );
       const isChecked = target.holds === true && !secret && !text.includes("${");
@@ -224,7 +223,7 @@ function actsOfSteps(input: Fields, { targets, checks = [] }: ActedOn): Act[] {
       ] as Act["checks"][number];
       return [isChecked ? { ...made, checks: [check] } : made];
     }
-    return [act(["AC_check_element", { element, on: step.do === "check", timeout: PATIENCE_S }])];
+    return [act(["AC_check_element", { ...byProgram, on: step.do === "check" }])];
   });
   const last = acts.at(-1);
   return last

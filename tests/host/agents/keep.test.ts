@@ -42,15 +42,17 @@ describe("a call of desktop_act", () => {
 
   test("is its steps by locator, with values as parameters, secrets as parameters without one, and checks", () => {
     const made = scriptOf(acts("desktop.act", { steps }, [{ targets, checks }]));
+    // As it was done: without pointer and keyboard, also in a program that comes to have none of its own.
+    const byProgram = { timeout: 10, input: "program" };
     expect(made).toEqual({
       parameters: ["customer", "pin"],
       variables: { customer: "ACME" },
       actions: [
-        ["AC_set_element_text", { element: FIELD.element, text: "${customer}", timeout: 10 }],
+        ["AC_set_element_text", { element: FIELD.element, text: "${customer}", ...byProgram }],
         ["AC_assert_element", { element: FIELD.element, holds: "${customer}", timeout: 10 }],
-        ["AC_set_element_text", { element: 'textbox "PIN"', text: "${pin}", timeout: 10 }],
-        ["AC_check_element", { element: 'checkbox "Paid"', on: true, timeout: 10 }],
-        ["AC_press_element", { element: 'button "Save"', text: "Save", timeout: 10 }],
+        ["AC_set_element_text", { element: 'textbox "PIN"', text: "${pin}", ...byProgram }],
+        ["AC_check_element", { element: 'checkbox "Paid"', on: true, ...byProgram }],
+        ["AC_press_element", { element: 'button "Save"', ...byProgram }],
         ["AC_wait_element", { element: 'text "Saved for ${customer}"', timeout: 10 }],
       ],
     });
