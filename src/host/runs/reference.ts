@@ -75,7 +75,11 @@ export async function describeCommand(definition: Command, allowed: boolean): Pr
       scope === "any" ? "Any token may use it." : `A token needs the scope \`${scope}\`.`,
       ...(needs ? [`It ${PERMISSIONS[needs]}.`] : []),
       ...(uses ? ["Uses pointer or keyboard: such runs take turns."] : []),
-      ...(definition.usesInput ? ["Takes a turn at pointer and keyboard once it uses them."] : []),
+      ...(definition.usesInput
+        ? [
+            "Uses pointer and keyboard where its program cannot do it, in a turn of its own; with `real`, such runs take turns.",
+          ]
+        : []),
       ...(route ? [`Also ${route}.`] : []),
     ],
     parameters: Object.entries(fields).map(([name, { description = "", default: fallback, ...schema }]) => ({

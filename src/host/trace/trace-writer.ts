@@ -217,7 +217,7 @@ function createTrees(outline: TraceWriterParts["outline"]) {
 
 const USED = v.object({
   ...{ role: v.string(), name: v.string(), window_title: v.string() },
-  ...{ healed: v.optional(v.boolean(), false), found_by: v.optional(v.string()) },
+  ...{ healed: v.optional(v.boolean(), false), found_by: v.optional(v.string()), by: v.optional(v.string()) },
 });
 /** A place that was found in one of several ways. */
 const HEALED = v.object({ x: v.number(), y: v.number(), healed: v.literal(true), found_by: v.string() });
@@ -227,9 +227,10 @@ function wordsOf(result: unknown): string | undefined {
   if (v.is(DONE, result)) return result.done.join("; ");
   if (v.is(HEALED, result)) return `healed: found by its ${result.found_by}, at ${result.x}, ${result.y}`;
   if (!v.is(USED, result)) return undefined;
-  const { role, name, window_title, healed, found_by } = result;
+  const { role, name, window_title, healed, found_by, by } = result;
   const where = window_title === "" ? "" : ` in window ${jsonLine(window_title)}`;
-  return `${role} ${jsonLine(name)}${where}${healed ? ` (healed: found by its ${found_by})` : ""}`;
+  const how = by === "real" ? " (by pointer and keyboard)" : "";
+  return `${role} ${jsonLine(name)}${where}${healed ? ` (healed: found by its ${found_by})` : ""}${how}`;
 }
 
 const DONE = v.object({ done: v.array(v.string()) });

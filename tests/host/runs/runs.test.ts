@@ -330,6 +330,54 @@ describe("of an action by name", () => {
     await turn.end("finished");
   });
 
+  test("the run does nothing where it is cancelled while it waits for that turn", async () => {
+    await using host = made();
+    const runs = await host.service.runs();
+    const { inputLock } = await host.service.desktop();
+    const turn = await inputLock.take(new Requester(null), "viewer ann");
+    const run = runActions(host.service, [refusing]);
+    const waiting = await until("the run to wait", () => runs.list().find((one) => one.status === "waiting"));
+    runs.cancel(waiting.run_id, "cancelled");
+    expect(await run).toMatchObject({ status: "cancelled", outcomes: [{ ok: false }] });
+    await turn.end("finished");
+    // Nobody is left in the queue.
+    await (await inputLock.take(new Requester(null), "viewer bob")).end("finished");
+    expect(inputLock.taken()).toBe(false);
+  });
+
+  test("the turn ends with the run, also where the action goes on", async () => {
+    const { promise: begun, resolve: begins } = Promise.withResolvers<void>();
+    const { promise: over, resolve: ends } = Promise.withResolvers<void>();
+    const lasting = operation({
+      ...either,
+      name: "test.lasting",
+      command: "AC_test_lasting",
+      async run(service: Pick<Service, "desktop">, { timeout }, caller) {
+        const turn = { name: "test.lasting", why: "the program did not do it", timeout, whole: timeout };
+        return withLateInput(await service.desktop(), caller, turn, async () => {
+          begins();
+          await over;
+          return null;
+        });
+      },
+    });
+    await using host = testService({ operations: [...operations, lasting] });
+    const runs = await host.service.runs();
+    const { inputLock } = await host.service.desktop();
+    const run = runActions(host.service, [["AC_test_lasting"]]);
+    await begun;
+    const [running] = runs.list();
+    expect(inputLock.holder()).toBe(`run ${running?.run_id.slice(0, 8)} (manual)`);
+    runs.cancel(running?.run_id ?? "", "cancelled");
+    const next = await inputLock.take(new Requester(null), "viewer ann");
+    expect(inputLock.holder()).toBe("viewer ann");
+    ends();
+    expect(await run).toMatchObject({ status: "cancelled" });
+    // The work that is over now gives back no turn of another.
+    expect(inputLock.holder()).toBe("viewer ann");
+    await next.end("finished");
+  });
+
   test("a run that has its turn already does not wait for itself", async () => {
     await using host = made();
     const { run_id, outcomes } = await runActions(host.service, [["AC_test_press", ["a"]], refusing]);

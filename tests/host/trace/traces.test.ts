@@ -83,6 +83,18 @@ describe("a trace", () => {
     expect(about).toMatchObject({ steps: 2, pictures: 2, omitted_steps: 0, status: "error" });
   });
 
+  test("says where pointer and keyboard did what a program was to do", async () => {
+    using recorder = recorded(screen().shoot);
+    const result = { role: "button", name: "Save", window_title: "Order" };
+    for (const by of ["program", "real"])
+      await (await recorder.step(wait))({ ...good, result: { ...result, by } });
+    const { steps } = await recorder.read();
+    expect(steps.map(({ element }) => element)).toEqual([
+      'button "Save" in window "Order"',
+      'button "Save" in window "Order" (by pointer and keyboard)',
+    ]);
+  });
+
   test("has one picture of a screen that has not changed", async () => {
     using recorder = recorded(async (file) => writeFileSync(file, "the same"));
     for (let nth = 0; nth < 3; nth++) await (await recorder.step(click))(good);

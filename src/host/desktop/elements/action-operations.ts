@@ -8,10 +8,11 @@ import { sleep } from "../../../lib/deadline";
 import { badInput, cancelled, rejected } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import { BUTTON, BUTTONS, inputOperation, type Uses } from "../operations/input-operation";
-import { ELEMENT, type Element } from "./calls";
+import { ELEMENT, type Element, USED } from "./calls";
 import { type Elements, waitForOne, waitForUsable } from "./elements";
 import {
   ACTS,
+  HANDS,
   LOCATOR,
   locatorOf,
   one,
@@ -34,33 +35,33 @@ import {
   desktopOf,
   inTurnOf,
   select as selectReal,
-  typeInto,
 } from "./real";
+import { typeInto } from "./typing";
 import { FOUND, findInWays, noWay, WAYS } from "./ways";
 
 const COMBO = { element: 'combobox "Shipping"', item: "Courier" };
 const TABLE = { element: 'table window "Orders"' };
 
 export const select = operation({
-  ...ACTS,
+  ...HANDS,
   name: "elements.select",
   summary:
     "Select a row, tab or item, or the item of that name in a list, table or combo box; returns the element",
   command: "AC_select_element",
   example: COMBO,
   input: oneReal({ item: field(v.optional(TEXT), "The item in it; default: the element itself") }),
-  output: ELEMENT,
+  output: USED,
   usesInput,
   mismatch: unnamed,
   run: (service: Uses, { timeout, item, input: how, ...input }, caller) =>
     byHand(service, how, caller, timeout, "elements.select", async (hands) => {
       const { elements } = hands.desktop;
-      const { found } = await inWayOf(how, hands, {
+      const { found, by } = await inWayOf(how, hands, {
         find: (waiting) => waitForUsable(elements, locatorOf(input), waiting),
         byProgram: ({ native_id }) => elements.select(native_id, item),
-        byReal: (element) => selectReal(hands, element, item),
+        byReal: (element, waiting) => selectReal({ ...hands, waiting }, element, item),
       });
-      return found;
+      return { ...found, by };
     }),
 });
 
@@ -100,7 +101,7 @@ export const scrollTo = operation({
 });
 
 export const menu = operation({
-  ...ACTS,
+  ...HANDS,
   name: "elements.choose_menu",
   summary: "Choose an item of a menu by its path; returns the item",
   command: "AC_choose_menu",
@@ -112,7 +113,7 @@ export const menu = operation({
     ...patience(5),
     ...REAL,
   }),
-  output: ELEMENT,
+  output: USED,
   usesInput,
   mismatch: ({ path }) =>
     menuPath(path)
@@ -122,13 +123,13 @@ export const menu = operation({
     const names = menuPath(path);
     if (!names) throw badInput("path: expected names of menus and an item, such as File > Save");
     return byHand(service, how, caller, timeout, "elements.choose_menu", async (hands) => {
-      const { done } = await inWayOf(how, hands, {
+      const { done, by } = await inWayOf(how, hands, {
         // Each menu on the way is found by itself.
         find: async (waiting) => waiting,
         byProgram: (waiting) => chooseMenu(hands.desktop.elements, names, scope, waiting),
-        byReal: (waiting) => chooseMenuReal({ ...hands, waiting }, names, scope),
+        byReal: (_, waiting) => chooseMenuReal({ ...hands, waiting }, names, scope),
       });
-      return done;
+      return { ...done, by };
     });
   },
 });

@@ -183,7 +183,16 @@ async function notUsable(
   });
 }
 
-const secondsOf = ({ timeout, whole = timeout }: WaitLimit): number => whole;
+/** The seconds of all of a wait, for failures. */
+export const secondsOf = ({ timeout, whole = timeout }: WaitLimit): number => whole;
+
+/** @returns what is left of a wait at each call, `least` seconds at least: steps that wait one after the other share it. */
+export function sharing(waiting: WaitLimit, least = 0): () => WaitLimit {
+  const { timeout, signal } = waiting;
+  const end = performance.now() + timeout * 1_000;
+  const left = () => Math.max(least, (end - performance.now()) / 1_000);
+  return () => ({ timeout: left(), signal, whole: secondsOf(waiting) });
+}
 
 /**
  * Waits until nothing matches that can be seen, or is in a menu; with `hidden`, nothing at all.

@@ -28,6 +28,8 @@ export const SEES = {
   leftOut: NO_ROUTE,
 } as const;
 export const ACTS = { scope: "operate", changes: true, named: true, leftOut: NO_ROUTE } as const;
+/** As {@link ACTS}, of what may use pointer and keyboard: who has given up wants no click later. */
+export const HANDS = { ...ACTS, answeredBy: "display", attended: true } as const;
 
 /** How long an operation waits for an element, in seconds, and what ends the wait. */
 export const waitingOf = ({ signal }: Caller, timeout: number) => ({ signal, timeout });
@@ -150,7 +152,7 @@ export const patience = (timeout: number) => ({
 const INPUT = {
   input: field(
     v.optional(v.picklist(["either", "program", "real"]), "either"),
-    "What acts: the interface of its program, and pointer and keyboard where that has done nothing (either), that interface alone (program), or pointer and keyboard, as a person does (real)",
+    "What acts: the interface of its program, and pointer and keyboard where that has nothing that does it (either), that interface alone (program), or pointer and keyboard, as a person does (real)",
   ),
 };
 

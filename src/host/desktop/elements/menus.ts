@@ -5,7 +5,7 @@
 import { final, notFound } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Element } from "./calls";
-import { type Elements, type WaitLimit, waitForUsable } from "./elements";
+import { type Elements, sharing, type WaitLimit, waitForUsable } from "./elements";
 import { type Locator, MAX_DEPTH } from "./locator";
 
 /** The names in `File > Save As...`; undefined where it has none, an empty one, or too many. */
@@ -31,12 +31,13 @@ export async function chooseMenu(
     await elements.press(whole.native_id);
     return whole;
   }
+  const left = sharing(waiting);
   let item: Element | undefined;
   for (const [depth, name] of names.entries()) {
     // What opens may be a window of its own.
     const where = depth === 0 ? scope : { app: item?.app_name };
     try {
-      item = await waitForUsable(elements, { role: "menuitem", name, ...where }, waiting);
+      item = await waitForUsable(elements, { role: "menuitem", name, ...where }, left());
       await elements.press(item.native_id);
     } catch (error) {
       // A menu is open by now: that is not nothing.

@@ -6,16 +6,29 @@ import type { Caller } from "../../../core/caller";
 import { AT_DESKTOP } from "../../../core/desktop-request";
 import { field, flag, judged, secret, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { final, unavailable, untouched } from "../../../lib/errors";
+import { busy, failureOf, unavailable } from "../../../lib/errors";
 import { COLUMN, inputOperation, ROW, type Uses } from "../operations/input-operation";
 import { giveFocus, setChecked } from "./act";
-import { BRANCH, type Branch, ELEMENT, type Element } from "./calls";
+import { ACTED, BRANCH, type Branch, ELEMENT, type Element, USED } from "./calls";
 import { pointAt } from "./cover";
 import { waitForOne, waitForUsable, waitUntilGone } from "./elements";
-import { ACTS, locatorOf, one, oneReal, ROLE, SEES, TEXT, unnamed, usesInput, waitingOf } from "./fields";
+import {
+  ACTS,
+  HANDS,
+  locatorOf,
+  one,
+  oneReal,
+  ROLE,
+  SEES,
+  TEXT,
+  unnamed,
+  usesInput,
+  waitingOf,
+} from "./fields";
 import { byHand, inWayOf } from "./in-way";
 import { type Locator, printLocator } from "./locator";
-import { check as checkReal, clickOn, desktopOf, inTurnOf, typeInto } from "./real";
+import { check as checkReal, clickOn, desktopOf, inTurnOf } from "./real";
+import { typeInto } from "./typing";
 import { locatedAt } from "./unique";
 import { FOUND, findInWays, hasOtherWays, noWay, oneInWays, WAYS } from "./ways";
 
@@ -126,27 +139,25 @@ const click = inputOperation("a11y_click", {
 const EXAMPLE = { element: 'button "Save" window "Order"' };
 
 export const press = operation({
-  ...ACTS,
+  ...HANDS,
   name: "elements.press",
   summary: "Press an element as its program offers it, or with the pointer where it offers nothing; returns it",
   command: "AC_press_element",
   example: EXAMPLE,
   input: oneReal(WAYS),
-  output: FOUND,
+  output: v.object({ ...FOUND.entries, ...ACTED }),
   usesInput,
   mismatch: (input) => noWay(input) ?? onlyByProgram(input),
   run: (service: Uses, { timeout, input: how, ...input }, caller) =>
     byHand(service, how, caller, timeout, "elements.press", async (hands) => {
       const { desktop } = hands;
-      const { found } = await inWayOf(how, hands, {
+      const { found, by } = await inWayOf(how, hands, {
         find: (waiting) => findInWays(desktop, input, waiting, caller, "usable"),
-        async byProgram({ native_id, found_by }) {
-          if (found_by !== "element") throw untouched(`it was found by its ${found_by}`);
-          await desktop.elements.press(native_id);
-        },
-        byReal: (element) => clickOn(hands, element),
+        onlyReal: ({ found_by }) => (found_by === "element" ? undefined : `it was found by its ${found_by}`),
+        byProgram: ({ native_id }) => desktop.elements.press(native_id),
+        byReal: (element, waiting) => clickOn({ ...hands, waiting }, element),
       });
-      return found;
+      return { ...found, by };
     }),
 });
 
@@ -174,54 +185,62 @@ export const focus = operation({
 });
 
 export const setText = operation({
-  ...ACTS,
+  ...HANDS,
   name: "elements.set_text",
   summary: "Put a text, or the number of a slider, in place of what a field holds; returns the field",
   command: "AC_set_element_text",
   example: { element: 'textbox "Customer"', text: "ACME" },
   input: oneReal({ text: field(judged(v.pipe(v.string(), v.maxLength(100_000))), "What it is to hold") }),
-  output: ELEMENT,
+  output: USED,
   usesInput,
   mismatch: unnamed,
   run: (service: Uses, { timeout, text, input: how, ...input }, caller) =>
     byHand(service, how, caller, timeout, "elements.set_text", async (hands) => {
       const { elements } = hands.desktop;
-      const { found } = await inWayOf(how, hands, {
+      const { found, by } = await inWayOf(how, hands, {
         find: (waiting) => waitForUsable(elements, locatorOf(input), waiting),
-        byProgram: ({ native_id, role }) =>
+        byProgram: ({ native_id }) =>
           elements.setText(native_id, text).catch((error) => {
-            throw TYPED.has(role) ? error : final(error);
+            throw how === "either" && KEYS.test(text) ? untyped(error) : error;
           }),
-        byReal: (element) => typeInto(hands, element, text),
+        byReal: (element, waiting) =>
+          typeInto({ ...hands, waiting }, element, text, { isFallback: how === "either" }),
       });
-      return found;
+      return { ...found, by };
     }),
 });
 
-/** The roles of what a click only gives the focus: nothing is typed into a button, which would be pressed. */
-const TYPED: ReadonlySet<string> = new Set([
-  ...["textbox", "searchbox", "combobox", "spinbutton", "cell", "gridcell", "document", "paragraph"],
-]);
+/** Line feeds, tabs and the like are keys: one sends a form, another goes to the next field. */
+const KEYS = /\p{Cc}/u;
+
+/** The failure of a program whose field may be typed into, for a text with {@link KEYS}. */
+function untyped(error: unknown): unknown {
+  const failure = failureOf(error);
+  if (!failure?.isUntouched) return error;
+  return busy(
+    `${failure.message}; it has line feeds, tabs or other control characters, whose keys are pressed with "input": "real" alone`,
+  );
+}
 
 export const check = operation({
-  ...ACTS,
+  ...HANDS,
   name: "elements.check",
   summary: "Check a box, switch or radio button, or uncheck it; returns it as it is then",
   command: "AC_check_element",
   example: { element: 'checkbox "Paid"' },
   input: oneReal({ on: field(v.optional(v.boolean(), true), "Whether it is to be checked") }),
-  output: ELEMENT,
+  output: USED,
   usesInput,
   mismatch: unnamed,
   run: (service: Uses, { timeout, on, input: how, ...input }, caller) =>
     byHand(service, how, caller, timeout, "elements.check", async (hands) => {
       const { elements } = hands.desktop;
-      const { found } = await inWayOf(how, hands, {
+      const { found, by } = await inWayOf(how, hands, {
         find: (waiting) => waitForUsable(elements, locatorOf(input), waiting),
         byProgram: (element) => setChecked(elements, element, on, caller.signal),
-        byReal: (element) => checkReal(hands, element, on),
+        byReal: (element, waiting) => checkReal({ ...hands, waiting }, element, on),
       });
-      return { ...found, checked: on };
+      return { ...found, checked: on, by };
     }),
 });
 

@@ -16,7 +16,7 @@ import { giveFocusBack, isHolding } from "../focus-hold";
 import type { Uses } from "../operations/input-operation";
 import type { Branch, Element } from "./calls";
 import { pointAt } from "./cover";
-import { type Elements, until, type WaitLimit } from "./elements";
+import { type Elements, secondsOf, sharing, until, type WaitLimit } from "./elements";
 import type { Locator } from "./locator";
 import { spellings } from "./menus";
 import { isNamed } from "./names";
@@ -74,7 +74,7 @@ const MAX_ITEMS = 2_000;
 /** How many elements in one are asked whether they have the focus. */
 const MAX_INSIDE = 100;
 /** How many that say that they have it are compared with the one that is to have it. */
-const MAX_FOCUSED = 10;
+const MAX_FOCUSED = 50;
 
 /** Where the middle of an element is. @throws `unavailable` where its program does not say. */
 export function placeOf({ center }: Element): { readonly x: number; readonly y: number } {
@@ -115,64 +115,39 @@ export async function focusOn(hands: Hands, element: Element): Promise<void> {
   else await hands.desktop.elements.focus(element.native_id);
 }
 
-/** Types a text in place of what a field holds, or after the focus (`add`). @throws `unavailable` where it holds another then. */
-export async function typeInto(
-  hands: Hands,
-  element: Element,
-  text: string,
-  { add = false } = {},
-): Promise<void> {
-  const { desktop, requester } = hands;
-  await focusOn(hands, element);
-  if (element.secret) await becomesFocused(desktop.elements, element, hands.waiting.signal);
-  // In a sheet, Ctrl+A would select all cells, and what is typed is in the cell once it is left.
-  const isSheet = element.app_name === "soffice" && element.role === "cell";
-  if (!add && !isSheet) await desktop.strike(["ctrl", "a"], "tap", requester);
-  if (text === "") await desktop.strike(["delete"], "tap", requester);
-  else await desktop.type(text, requester);
-  if (isSheet) await desktop.strike(["enter"], "tap", requester);
-  if (element.secret || add) return;
-  const isThere = async () => {
-    const { text: now, number } = await desktop.elements.read(element.native_id);
-    // A cell shows what a formula comes to, and a number in its format.
-    if (isSheet) return (now === "") === (text === "");
-    if (now === null) return number === null || number === Number(text);
-    return now.trimEnd() === text.trimEnd();
-  };
-  if (!(await comes(isThere, hands.waiting.signal)))
-    throw unavailable("the text was typed, and the field holds another: it may have lost the focus");
-}
-
 /**
- * Waits until an element has the focus, or what it is in, or something in it. Where no program says that anything has it, nobody can know.
+ * Waits until an element has the focus, or what it is in, or something in it. Where its program does not say that anything has it, nobody can
+ * know: programs behind others have a focus of their own.
  *
- * @throws `unavailable` where something else has it.
+ * @param options.mustSay whether all but its own word is a failure.
+ * @throws `unavailable` where something else of its program has it.
  */
 export async function becomesFocused(
   elements: Elements,
   element: Element,
   signal: AbortSignal,
+  { mustSay = false } = {},
 ): Promise<void> {
-  const { native_id, role, name } = element;
+  const { native_id, role, name, process_id } = element;
   const isDone = async () => {
     if ((await elements.look(native_id)).focused) return true;
     const { windows } = await elements.tree({ id: native_id }, MAX_INSIDE);
     return windows.some(holdsFocus);
   };
   if (await comes(() => isDone().catch(() => false), signal)) return;
-  const { elements: all } = await elements.find({ focused: true }, MAX_FOCUSED);
+  const { elements: found } = await elements.find({ focused: true }, MAX_FOCUSED);
+  const all = found.filter((one) => one.process_id === process_id);
   const [other] = all;
   // A list has the focus for its rows, and a document for its paragraphs.
-  if (!other || all.some((one) => isAround(one, element))) return;
-  const words = `${other.role} ${jsonLine(other.name)}`;
-  throw unavailable(`${role} ${jsonLine(name)} was to get the focus, and ${words} has it`);
+  if (!mustSay && all.some((one) => isAround(one, element))) return;
+  const words = other ? `${other.role} ${jsonLine(other.name)} has it` : "its program does not say that it has it";
+  if (other || mustSay) throw unavailable(`${role} ${jsonLine(name)} was to get the focus, and ${words}`);
 }
 
 const holdsFocus = ({ element, children }: Branch): boolean => element.focused || children.some(holdsFocus);
 
-/** Whether an element is where another one of its program is; also where that is at no place. */
-function isAround({ process_id, bounds }: Element, { process_id: own, center }: Element): boolean {
-  if (process_id !== own) return false;
+/** Whether an element is where another one is; also where that is at no place. */
+function isAround({ bounds }: Element, { center }: Element): boolean {
   if (!bounds || !center) return true;
   const [[x, y, width, height], [column, row]] = [bounds, center];
   return column >= x && row >= y && column < x + width && row < y + height;
@@ -195,10 +170,12 @@ export async function mustBeBox(
 
 /** Clicks on a box that is not as it is to be. @throws `rejected` where it is no box, or that did not change it. */
 export async function check(hands: Hands, element: Element, on: boolean): Promise<void> {
-  await mustBeBox(hands.desktop.elements, element);
-  if (element.checked === on) return;
+  const { elements } = hands.desktop;
+  await mustBeBox(elements, element);
+  // Its program may have changed it meanwhile: a click would change it back.
+  if ((await elements.look(element.native_id)).checked === on) return;
   await clickOn(hands, element);
-  await becomesChecked(hands.desktop.elements, element, on, "clicked", hands.waiting.signal);
+  await becomesChecked(elements, element, on, "clicked", hands.waiting.signal);
 }
 
 /** Waits until a box is as it is to be. @param how what was done to it. @throws `rejected` where it is not soon. */
@@ -276,11 +253,12 @@ export async function chooseMenu(
   names: readonly string[],
   scope: Pick<Locator, "window" | "app">,
 ): Promise<Element> {
+  const left = sharing(hands.waiting);
   let item: Element | undefined;
   for (const name of names) {
     // What opens may be a window of its own.
     const where: Pick<Locator, "window" | "app"> = item ? { app: item.app_name } : scope;
-    item = await shownItem(hands, name, where);
+    item = await shownItem({ ...hands, waiting: left() }, name, where);
     await clickOn(hands, item);
   }
   if (!item) throw badInput("path: expected names of menus and an item, such as File > Save");
@@ -309,12 +287,12 @@ async function shownItem(
       before = place;
       return isStill ? one : undefined;
     },
-    async () => notFound(`there is no menuitem ${jsonLine(name)} on the screen after ${waiting.timeout} s`),
+    async () => notFound(`there is no menuitem ${jsonLine(name)} on the screen after ${secondsOf(waiting)} s`),
   );
 }
 
 /** Whether it comes true within {@link CHANGE_MS}. @throws `cancelled`. */
-async function comes(look: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+export async function comes(look: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
   const end = performance.now() + CHANGE_MS;
   while (!(await look())) {
     if (performance.now() > end) return false;

@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { type Caller, requesterOf } from "../../../core/caller";
 import { column, region, row, whole } from "../../../core/fields";
 import { type InputSchema, type Operation, type OutputSchema, operation } from "../../../core/operation";
-import { busy } from "../../../lib/errors";
+import { busy, cancelled } from "../../../lib/errors";
 import type { Requester } from "../../../lib/slots";
 import type { Desktop } from "../desktop";
 import type { Point } from "../geometry";
@@ -94,20 +94,30 @@ interface LateTurn {
 }
 
 /**
- * Does `work`, of which nobody knew before that it uses pointer and keyboard, in a turn at them: in that of the run, where it has one.
+ * Does `work`, of which nobody knew before that it uses pointer and keyboard, in a turn at them: in that of the run, where it has one. Others
+ * may have used them meanwhile. The turn ends with the caller, however long the work goes on: none of its calls is sent then.
  *
- * @param work is told whether it had to wait: what was found before may be elsewhere by then.
  * @throws `timeout` that says who uses them, with nothing done; `cancelled`.
  */
 export async function withLateInput<T>(
   { inputLock }: Pick<Desktop, "inputLock">,
   caller: Caller,
   turn: LateTurn,
-  work: (hasWaited: boolean) => Promise<T>,
+  work: () => Promise<T>,
 ): Promise<T> {
-  if (caller.run?.turn.isTaken()) return work(false);
-  const { hold, hasWaited } = await takeLate(inputLock, caller, turn);
-  return whileHeld(hold, () => work(hasWaited));
+  if (caller.run?.turn.isTaken()) return work();
+  const { signal } = caller;
+  const hold = await takeLate(inputLock, caller, turn);
+  const leave = () => void hold.end("broken");
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    return await whileHeld(hold, async () => {
+      if (signal.aborted) throw cancelled("cancelled while waiting for pointer and keyboard");
+      return work();
+    });
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
 }
 
 async function takeLate(
@@ -126,8 +136,7 @@ async function takeLate(
   };
   try {
     const requester = requesterOf(caller, AbortSignal.any([signal, late.signal]));
-    const hold = await inputLock.take(requester, run?.who ?? name, waiting);
-    return { hold, hasWaited };
+    return await inputLock.take(requester, run?.who ?? name, waiting);
   } catch (error) {
     if (!late.signal.aborted || signal.aborted) throw error;
     throw busy(

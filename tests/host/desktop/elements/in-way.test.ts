@@ -8,10 +8,11 @@ import type { Desktop } from "../../../../src/host/desktop/desktop";
 import { act } from "../../../../src/host/desktop/elements/act";
 import { menu } from "../../../../src/host/desktop/elements/action-operations";
 import type { Element } from "../../../../src/host/desktop/elements/calls";
-import type { Elements } from "../../../../src/host/desktop/elements/elements";
+import type { Elements, WaitLimit } from "../../../../src/host/desktop/elements/elements";
 import { type How, inWayOf } from "../../../../src/host/desktop/elements/in-way";
 import { check, focus, press, setText } from "../../../../src/host/desktop/elements/operations";
-import type { Snapshots } from "../../../../src/host/desktop/elements/snapshots";
+import { actOn } from "../../../../src/host/desktop/elements/snapshot-operations";
+import { createSnapshots, type Snapshots } from "../../../../src/host/desktop/elements/snapshots";
 import { createInputLock } from "../../../../src/host/desktop/input-lock";
 import { offeredInLease } from "../../../../src/host/mcp/toolsets";
 import { busy, timedOut, unavailable, untouched } from "../../../../src/lib/errors";
@@ -28,8 +29,16 @@ const BUTTON: Element = {
 const SAVE = { element: 'button "Save"' };
 const refuses = () => Promise.reject(untouched("by its program it cannot be pressed"));
 
-/** A desktop with one element, whose program does `own` when it is asked to act; `acts` is what was done. */
-function startDesktop(own: Partial<Elements> = {}, shown: Element = BUTTON) {
+/**
+ * A desktop with one element, whose program does `own` when it is asked to act; `acts` is what was done.
+ *
+ * @param more what else it has, where that is otherwise.
+ */
+function startDesktop(
+  own: Partial<Elements> = {},
+  shown: Element = BUTTON,
+  more: Partial<Pick<Desktop, "session" | "windows">> = {},
+) {
   const folder = temporaryFolder();
   const acts: string[] = [];
   let place = shown;
@@ -38,23 +47,36 @@ function startDesktop(own: Partial<Elements> = {}, shown: Element = BUTTON) {
     find: async () => ({ elements: [place], more: false, deaf: [] }),
     look: async () => place,
     tree: async () => ({ windows: [{ element: place, children: [] }], more: false, deaf: [] }),
+    ...{ isCheckable: async () => false, contents: async () => [] },
     ...{ press: noting("press"), focus: noting("focus"), setText: noting("set text of") },
     ...own,
   } as Partial<Elements> as Elements;
   const inputLock = createInputLock(join(folder.path, "input.lock"), async () => void acts.push("release"));
   const hands = { move: noting("move"), click: noting("click"), strike: noting("strike"), type: noting("type") };
+  const session = async () => ({ system: "x11", name: ":1", way: "", lacks: [] });
   const desktop = {
-    ...{ elements, inputLock, turnsOf: () => desktop, heldWindows: new Map(), ...hands },
+    ...{ elements, inputLock, turnsOf: () => desktop, heldWindows: new Map(), ...hands, session },
+    ...{ snapshots: createSnapshots(elements), pointed: async () => undefined },
+    ...{ windows: async () => [], ...more },
   } as unknown as Desktop;
+  const rows: string[] = [];
+  const warned: string[] = [];
   return {
     acts,
     inputLock,
+    /** What is on record, and what callers were told. */
+    rows,
+    warned,
     /** Where the element is from now on. */
     moveTo(x: number, y: number) {
       place = { ...shown, bounds: [x, y, 10, 10], center: [x + 5, y + 5] };
     },
     async call(operation: Operation, input: Readonly<Record<string, unknown>>) {
-      const caller = localCaller({ audit: async () => null }, "api");
+      const append = async ({ detail }: { readonly detail: string | null }) => {
+        rows.push(`${detail} after ${acts.length} acts`);
+      };
+      const warn = (text: string) => void warned.push(text);
+      const caller = localCaller({ audit: async () => ({ append }) }, "api", { warn });
       return callOperation({ desktop: async () => desktop }, operation, input, caller);
     },
     [Symbol.dispose]: folder[Symbol.dispose],
@@ -79,9 +101,47 @@ describe("where nothing is said,", () => {
       holders.push(at.inputLock.user());
       return hold;
     };
-    await at.call(press, SAVE);
+    expect(await at.call(press, SAVE)).toMatchObject({ by: "real" });
     expect(at.acts).toEqual(['move {"x":50,"y":32}', 'click {"x":50,"y":32}']);
     expect([...holders, at.inputLock.user()]).toEqual(["elements.press", null]);
+  });
+
+  test("that they do so is on record before they do it, and whoever asked is told", async () => {
+    using at = startDesktop({ press: refuses });
+    await at.call(press, SAVE);
+    const why = "by its program it cannot be pressed";
+    expect(at.rows).toEqual([
+      expect.stringMatching(/^elements\.press .* after 0 acts$/),
+      `elements.press by="pointer and keyboard" because=${JSON.stringify(why)} after 0 acts`,
+    ]);
+    expect(at.warned).toEqual([`by pointer and keyboard: ${why}`]);
+  });
+
+  test("they act on nothing that has gone since, also where they were free", async () => {
+    let isThere = true;
+    using at = startDesktop({
+      press() {
+        isThere = false;
+        return refuses();
+      },
+      find: async () => ({ elements: isThere ? [BUTTON] : [], more: false, deaf: [] }),
+    });
+    await expect(at.call(press, { ...SAVE, timeout: 1 })).rejects.toThrow('there is no button "Save"');
+    expect(at.acts).toEqual(["release"]);
+  });
+
+  test("they act nowhere but where the platform says whose window is in front", async () => {
+    const session = async () => ({ system: "wayland" as const, name: "sway", way: "", lacks: [] });
+    using at = startDesktop({ press: refuses }, BUTTON, { session });
+    await expect(at.call(press, SAVE)).rejects.toThrow("by its program it cannot be pressed");
+    expect(at.acts).toEqual([]);
+  });
+
+  test("a box that its program changed meanwhile is not clicked back", async () => {
+    const box = { ...BUTTON, role: "checkbox", native_role: "check box" };
+    using at = startDesktop({ press: refuses, look: async () => ({ ...box, checked: true }) }, box);
+    expect(await at.call(check, { element: 'checkbox "Save"' })).toMatchObject({ checked: true });
+    expect(at.acts).toEqual([]);
   });
 
   test("they act on it where it is once they are free", async () => {
@@ -119,13 +179,83 @@ describe("where nothing is said,", () => {
     expect(at.acts).toHaveLength(2);
   });
 
-  test("no text is typed into what a click would press", async () => {
-    using at = startDesktop({ setText: () => Promise.reject(untouched("by its program it takes no text")) });
-    await expect(at.call(setText, { ...SAVE, text: "ACME" })).rejects.toMatchObject({
-      hasDoneNothing: false,
-      message: "by its program it takes no text",
-    });
+  test("no text is typed into what its program does not call a field", async () => {
+    using at = startDesktop({ setText: () => Promise.reject(unavailable("by its program it takes no text")) });
+    await expect(at.call(setText, { ...SAVE, text: "ACME" })).rejects.toThrow(
+      "by its program it takes no text",
+    );
     expect(at.acts).toEqual([]);
+  });
+});
+
+describe("a text that its program does not take", () => {
+  const FIELD: Element = { ...BUTTON, role: "textbox", native_role: "entry", name: "Customer", process_id: 7 };
+  const CUSTOMER = { element: 'textbox "Customer"' };
+  const takesNone = () => Promise.reject(untouched("by its program it takes no text"));
+  const found = (elements: Element[]) => ({ elements, more: false, deaf: [] });
+  const typed = (acts: readonly string[]) => acts.filter((act) => /^(?:strike|type) /.test(act));
+
+  test("is typed into the field, once that has the focus", async () => {
+    const field = { ...FIELD, focused: true };
+    using at = startDesktop({ setText: takesNone, read: async () => ({ text: "ACME", number: null }) }, field);
+    expect(await at.call(setText, { ...CUSTOMER, text: "ACME" })).toMatchObject({ by: "real" });
+    expect(at.acts).toEqual([
+      ...['move {"x":50,"y":32}', 'click {"x":50,"y":32}', 'strike ["ctrl","a"]', 'type "ACME"'],
+    ]);
+  });
+
+  test("is not typed where something else of its program has the focus, nor a secret where nobody says", async () => {
+    const other: Element = { ...FIELD, name: "Street", native_id: ":1.5/8", bounds: [300, 20, 80, 25] };
+    const of = (field: Element, others: Element[]) =>
+      startDesktop(
+        { setText: takesNone, find: async (locator) => found(locator.focused ? others : [field]) },
+        field,
+      );
+    using elsewhere = of(FIELD, [other]);
+    await expect(elsewhere.call(setText, { ...CUSTOMER, text: "ACME" })).rejects.toThrow('"Street" has it');
+    using silent = of({ ...FIELD, secret: true }, []);
+    await expect(silent.call(setText, { ...CUSTOMER, text: "hunter" })).rejects.toThrow(
+      "its program does not say that it has it",
+    );
+    expect([...typed(elsewhere.acts), ...typed(silent.acts)]).toEqual([]);
+  });
+
+  test("goes to no other window where the field cannot be shown", async () => {
+    const hidden = { ...FIELD, showing: false };
+    const scrollTo = () => Promise.reject(unavailable("the program did not scroll to it"));
+    const window = { hwnd: 1, title: "Terminal", pid: 8, focused: true };
+    using at = startDesktop({ setText: takesNone, scrollTo }, hidden, {
+      windows: async () => [window] as unknown as Awaited<ReturnType<Desktop["windows"]>>,
+    });
+    await expect(at.call(setText, { ...CUSTOMER, text: "ACME" })).rejects.toThrow(
+      'it cannot be brought to the screen, and the window "Terminal" has the keyboard: nothing is typed',
+    );
+    expect(typed(at.acts)).toEqual([]);
+  });
+
+  test("goes to no other window where that takes the keyboard from the field", async () => {
+    const windows = [
+      { hwnd: 1, title: "Order", pid: 7, focused: false },
+      { hwnd: 2, title: "Terminal", pid: 8, focused: true },
+    ];
+    using at = startDesktop({ setText: takesNone }, { ...FIELD, focused: true }, {
+      windows: async () => windows as unknown as Awaited<ReturnType<Desktop["windows"]>>,
+    });
+    await expect(at.call(setText, { ...CUSTOMER, text: "ACME" })).rejects.toThrow(
+      'the window "Terminal" has the keyboard: nothing is typed',
+    );
+    expect(typed(at.acts)).toEqual([]);
+  });
+
+  test("is not typed with keys that do more than to write", async () => {
+    for (const text of ["ACME\n", "ACME\tLtd", "\u001b"]) {
+      using at = startDesktop({ setText: takesNone }, FIELD);
+      await expect(at.call(setText, { ...CUSTOMER, text })).rejects.toMatchObject({
+        hasDoneNothing: true,
+        message: expect.stringContaining("it has line feeds, tabs or other control characters"),
+      });
+      expect(at.acts).toEqual([]);
+    }
   });
 });
 
@@ -163,14 +293,21 @@ test("a menu that was opened is not opened again by the pointer", async () => {
 });
 
 describe("in one way or the other:", () => {
-  const by = (how: How, program: () => Promise<string>, said: string[] = []) => {
-    const { signal } = new AbortController();
-    const waiting = { timeout: 1, signal };
+  const { signal } = new AbortController();
+  const by = (
+    how: How,
+    program: () => Promise<string>,
+    said: string[] = [],
+    byReal: (it: string, waiting: WaitLimit) => Promise<string> = async () => "real",
+  ) => {
     const hands = {
-      ...{ waiting, left: () => waiting, tell: (text: string) => void said.push(text) },
-      inTurn: <T>(_: string, work: (hasWaited: boolean) => Promise<T>) => work(false),
+      ...{ waiting: { timeout: 5, signal }, left: () => ({ timeout: 2, whole: 5, signal }) },
+      announce: async (why: string) => void said.push(why),
+      seesWindows: async () => true,
+      inTurn: <T>(_: string, work: () => Promise<T>) => work(),
     };
-    const deed = { find: async () => "it", byProgram: program, byReal: async () => "real" };
+    let finds = 0;
+    const deed = { find: async () => `look ${++finds}`, byProgram: program, byReal };
     return inWayOf(how, hands, deed).then(({ done }) => done);
   };
 
@@ -179,7 +316,7 @@ describe("in one way or the other:", () => {
     expect(await by("either", async () => "program", said)).toBe("program");
     expect(said).toEqual([]);
     expect(await by("either", refuses, said)).toBe("real");
-    expect(said).toEqual(["by pointer and keyboard: by its program it cannot be pressed"]);
+    expect(said).toEqual(["by its program it cannot be pressed"]);
     expect(await by("real", refuses)).toBe("real");
     await expect(by("program", refuses)).rejects.toThrow("cannot be pressed");
   });
@@ -190,6 +327,29 @@ describe("in one way or the other:", () => {
     const killed = () => Promise.reject(unavailable("the helper was killed during the call"));
     await expect(by("either", killed)).rejects.toThrow("was killed");
   });
+
+  test("what waits for too many others is not done by pointer and keyboard instead", async () => {
+    await expect(by("either", () => Promise.reject(busy("too many calls wait")))).rejects.toThrow("too many");
+  });
+
+  test("pointer and keyboard have what was found in their turn, and what is left of the time", async () => {
+    const asked: unknown[] = [];
+    const byReal = async (it: string, { timeout, whole }: WaitLimit) => {
+      asked.push(it, timeout, whole);
+      return "real";
+    };
+    await by("either", refuses, [], byReal);
+    expect(asked).toEqual(["look 2", 2, 5]);
+  });
+
+  test("a failure of pointer and keyboard says so, and that something may have been done", async () => {
+    const byReal = () => Promise.reject(busy("too many calls wait"));
+    for (const [how, message] of [
+      ["either", "by pointer and keyboard: too many calls wait"],
+      ["real", "too many calls wait"],
+    ] as const)
+      await expect(by(how, refuses, [], byReal)).rejects.toMatchObject({ message, hasDoneNothing: false });
+  });
 });
 
 test("a lease for elements by name has nothing that uses pointer or keyboard in the end", () => {
@@ -199,13 +359,29 @@ test("a lease for elements by name has nothing that uses pointer or keyboard in 
   expect(own.filter(({ uses, usesInput }) => uses !== undefined || usesInput !== undefined)).toEqual([]);
 });
 
+test("what a lease for elements by name does moves no pointer, where the program has nothing that does it", async () => {
+  using at = startDesktop({ press: refuses, setText: () => Promise.reject(untouched("it takes no text")) });
+  for (const step of [
+    { do: "press", element: 'button "Save"' },
+    { do: "set_text", element: 'button "Save"', text: "ACME" },
+  ])
+    await expect(at.call(actOn, { steps: [step] })).rejects.toThrow("(nothing is done)");
+  expect(at.acts).toEqual([]);
+});
+
 describe("the focus", () => {
   const GIVEN = ['focus ":1.5/7"'];
   const found = (elements: Element[]) => ({ elements, more: false, deaf: [] });
 
   test("is looked at afterwards: of what it is in too, and nothing is said where nobody knows", async () => {
-    using has = startDesktop({}, { ...BUTTON, focused: true });
+    let looks = 0;
+    const look = async () => {
+      looks++;
+      return { ...BUTTON, focused: true };
+    };
+    using has = startDesktop({ look }, BUTTON);
     await has.call(focus, SAVE);
+    expect(looks).toBeGreaterThan(0);
     using silent = startDesktop({ find: async (locator) => found(locator.focused ? [] : [BUTTON]) });
     await silent.call(focus, SAVE);
     const list = { ...BUTTON, role: "list", name: "Orders", bounds: [0, 0, 500, 500] as Element["bounds"] };
@@ -214,8 +390,13 @@ describe("the focus", () => {
     expect([has.acts, silent.acts, inside.acts]).toEqual([GIVEN, GIVEN, GIVEN]);
   });
 
-  test("that something else has is a failure", async () => {
+  test("that something else of its program has is a failure: others have a focus of their own", async () => {
     const other = { ...BUTTON, name: "Cancel", bounds: [300, 20, 80, 25] as Element["bounds"] };
+    using behind = startDesktop({
+      find: async (locator) => found([locator.focused ? { ...other, process_id: 7 } : BUTTON]),
+    });
+    await behind.call(focus, SAVE);
+    expect(behind.acts).toEqual(GIVEN);
     using at = startDesktop({ find: async (locator) => found([locator.focused ? other : BUTTON]) });
     await expect(at.call(focus, SAVE)).rejects.toThrow(
       'button "Save" was to get the focus, and button "Cancel" has it',
