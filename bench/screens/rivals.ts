@@ -57,7 +57,8 @@ export async function startX11vnc(display: string): Promise<Rival> {
     enter: async () => ({ url: `ws://127.0.0.1:${webPort}/`, protocols: ["binary"] }),
     async [Symbol.asyncDispose]() {
       relay.kill();
-      server.kill();
+      // x11vnc may wait for ever for a viewer that has gone before it ends by SIGTERM.
+      server.kill("SIGKILL");
       await Promise.all([relay.exited, server.exited]);
     },
   };
