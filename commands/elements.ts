@@ -57,7 +57,9 @@ export default {
     "a11y-list": view(list, table),
     press: view(press, {
       ...row,
-      examples: [[`$0 elements press 'button "Save" window "Order"'`, "Press a button as its program offers it"]],
+      examples: [
+        [`$0 elements press 'button "Save" window "Order"'`, "Press a button as its program offers it"],
+      ],
     }),
     focus: view(focus, row),
     check: view(check, {

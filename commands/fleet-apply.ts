@@ -140,7 +140,12 @@ function upgradeOf(
   const limits = { on, waves, pause_s, max_failures, expires_s, max_parallel, delivery_timeout_s };
   return answerHere(service, upgradeHosts, {
     ...limits,
-    ...{ files: [...release], public_key, expect_version: version, alone: true, skip: true, dry_run },
+    files: [...release],
+    public_key,
+    expect_version: version,
+    alone: true,
+    skip: true,
+    dry_run,
   });
 }
 

@@ -102,7 +102,11 @@ export async function makePlan(api, labels) {
     `Make a plan for ${counted(labels.length, "host")}`,
     "Next",
     post,
-    el("p", { class: "prose" }, labels.length > 20 ? `${labels.slice(0, 20).join(", ")} …` : labels.join(", ")),
+    el(
+      "p",
+      { class: "prose" },
+      labels.length > 20 ? `${labels.slice(0, 20).join(", ")} …` : labels.join(", "),
+    ),
     labelled("Actions for the hosts, as JSON", text),
     labelled("When an action fails on a host", stop.root, "Decides for that host only."),
     ...limits.fields,

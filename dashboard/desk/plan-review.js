@@ -30,8 +30,7 @@ export const leftOutOf = (hosts) => [
     .map(({ label, why }) =>
       el("p", { class: "prose" }, badge("none", `${label} is left out`), why === "" ? "" : ` ${why}`),
     ),
-  hosts.length > LEFT_OUT_NAMED &&
-    el("p", {}, `${count(hosts.length - LEFT_OUT_NAMED)} more are left out.`),
+  hosts.length > LEFT_OUT_NAMED && el("p", {}, `${count(hosts.length - LEFT_OUT_NAMED)} more are left out.`),
 ];
 
 /**

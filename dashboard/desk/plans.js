@@ -78,8 +78,7 @@ function plansTable({ isShown, go, empty }) {
       {
         label: "Actions",
         kind: "actions",
-        cell: ({ id }) =>
-          button("Show", () => go(id), { "aria-label": `Show the plan ${id.slice(0, 8)}` }),
+        cell: ({ id }) => button("Show", () => go(id), { "aria-label": `Show the plan ${id.slice(0, 8)}` }),
       },
     ],
     key: ({ id }) => id,
@@ -184,7 +183,16 @@ function fits(text) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return (plan) => {
     const { id, kind, on, commands, maker, reason } = plan;
-    const parts = [id, kind, plan.state, planWords(plan), on, ...commands, maker ?? "the owner", reason ?? ""];
+    const parts = [
+      id,
+      kind,
+      plan.state,
+      planWords(plan),
+      on,
+      ...commands,
+      maker ?? "the owner",
+      reason ?? "",
+    ];
     const all = parts.join(" ").toLowerCase();
     return words.every((word) => all.includes(word));
   };

@@ -173,7 +173,11 @@ function privateSocket(path: string, taken: (connection: LineConnection) => void
 async function greet(connection: LineConnection, key: string, display: string): Promise<boolean> {
   const nonce = randomHex(16);
   const greeting: Greeting = {
-    ...{ svc: version, build: commit, protocol: PROTOCOL, pid: process.pid, nonce },
+    svc: version,
+    build: commit,
+    protocol: PROTOCOL,
+    pid: process.pid,
+    nonce,
     display,
   };
   await connection.send(JSON.stringify(greeting));

@@ -37,7 +37,11 @@ export async function createOwnDesktops(
   const { env } = process;
   const isServer = !service.permits("server_control");
   return createDesktops({
-    ...{ log, publish, env, createDesktop, most: options.max_desktops },
+    log,
+    publish,
+    env,
+    createDesktop,
+    most: options.max_desktops,
     memory: most === undefined ? undefined : { bytes: most, groups: createMemoryGroups() },
     disks: createDisks({ limitBytes: options.desktop_disk ?? DEFAULT_DISK }),
     tools: (session) => (session === "wayland" ? requireCompositor(env) : requireTools(env)),

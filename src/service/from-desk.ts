@@ -13,7 +13,13 @@ export function openFromDesk(configDir: string): FromDesk {
   const binary = compiled ? programPath() : process.execPath;
   const folder = configFiles(configDir).upgrade;
   return createFromDesk({
-    ...{ folder, binary, version, target, key: verifyingKey(undefined), compiled, pid: process.pid },
+    folder,
+    binary,
+    version,
+    target,
+    key: verifyingKey(undefined),
+    compiled,
+    pid: process.pid,
     daemons: () => daemonsRunning(binary),
   });
 }

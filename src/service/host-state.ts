@@ -26,7 +26,11 @@ export async function stateParts(service: Service): Promise<StateParts> {
     blackBoxPart(service),
   ]);
   return {
-    ...{ scripts, jobs, settings, blackBox, version },
+    scripts,
+    jobs,
+    settings,
+    blackBox,
+    version,
     secrets: () => secrets.list().map(({ name }) => name),
     // A person has no token, and comes back.
     isGone: (token) => !isSession(token) && !tokens.list().some(({ name }) => name === token),

@@ -94,7 +94,11 @@ export function createDeskOverNats(
     const isFollowing = mayFollowNow();
     follows = isFollowing;
     const madeOf = (part: ServerPart | UnusablePart) =>
-      JSON.stringify([isFollowing, key.publicKey, part instanceof Failure ? [part.message, part.about] : part]);
+      JSON.stringify([
+        isFollowing,
+        key.publicKey,
+        part instanceof Failure ? [part.message, part.about] : part,
+      ]);
     const wanted = new Map(Array.from(parts, ([region, part]) => [region, madeOf(part)]));
     const book = await addressBook();
     const { find } = createHostIndex(book, ({ member }) => member?.nats_key, book.withNatsKey);

@@ -37,11 +37,23 @@ export async function runOnHost(
   let found: HostResult | undefined;
   await runBroadcast({
     input: {
-      ...{ actions: [...actions], delivery_timeout_s, timeout_s },
-      ...{ canary: 0, stop_on_error: true, desktop: undefined },
+      actions: [...actions],
+      delivery_timeout_s,
+      timeout_s,
+      canary: 0,
+      stop_on_error: true,
+      desktop: undefined,
     },
-    ...{ before, on: target.label, hosts: [target], commands, scope, grant, signal },
-    ...{ maxFailures: 1, maxParallel: 1, isPart: true },
+    before,
+    on: target.label,
+    hosts: [target],
+    commands,
+    scope,
+    grant,
+    signal,
+    maxFailures: 1,
+    maxParallel: 1,
+    isPart: true,
     done(result, state) {
       found = { result: withoutVariables(result, before.count(0)), state };
       return undefined;

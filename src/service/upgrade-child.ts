@@ -16,7 +16,11 @@ export default async function upgradeChild([folder = "", id = ""]: readonly stri
     if (key === null) throw unavailable("this svc has no release key");
     const binary = programPath();
     return {
-      ...{ binary, version, target, key, daemons: await daemonsRunning(binary) },
+      binary,
+      version,
+      target,
+      key,
+      daemons: await daemonsRunning(binary),
       requireReadable: (reader) => requireKnownFormat(dirname(folder), reader),
     };
   });

@@ -100,9 +100,14 @@ export const signedOutStore = (
 ): JsonStore<SignedOutEntry> =>
   createJsonStore<SignedOutEntry>(
     {
-      ...{ file, lock, what: "a list of people who were signed out", list: "signed_out", key: "who" },
+      file,
+      lock,
+      what: "a list of people who were signed out",
+      list: "signed_out",
+      key: "who",
       // Whom one that is left out names would come back.
-      ...{ parse: parseBy(ENTRY), whole: true },
+      parse: parseBy(ENTRY),
+      whole: true,
     },
     log,
   );

@@ -219,7 +219,13 @@ test("hosts that are down fail, are lost or are off, the worst first, and links 
   const { page } = tab;
   await page.getByRole("row", { name: /Select e-up/ }).waitFor();
   expect(await labelsOf(page)).toEqual(["d-failing", "c-lost", "b-busy", "a-off", "e-up"]);
-  expect(await page.locator(".hosts-space .host-rtt").allTextContents()).toEqual(["–", "–", "1 ms", "–", "12 ms"]);
+  expect(await page.locator(".hosts-space .host-rtt").allTextContents()).toEqual([
+    "–",
+    "–",
+    "1 ms",
+    "–",
+    "12 ms",
+  ]);
   await page.getByRole("button", { name: "1 lost" }).click();
   await page.getByRole("row", { name: /Select e-up/ }).waitFor({ state: "detached" });
   expect(await labelsOf(page)).toEqual(["c-lost"]);
@@ -247,9 +253,7 @@ test("an address of a host that is none says so, and which label is near; that o
   await page.locator(".host-tabs").waitFor();
   await page.getByRole("button", { name: "Copy link to lab-00001" }).click();
   await page.getByRole("button", { name: "Copied to lab-00001" }).waitFor();
-  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
-    `${host.url}/dashboard#hosts/lab-00001`,
-  );
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(`${host.url}/dashboard#hosts/lab-00001`);
 });
 
 test("the navigation counts hosts that need somebody, plans that run and what waits, as they change", async () => {

@@ -29,7 +29,8 @@ const SORTED = {
   now: doing,
   // The latest first.
   seen: ({ seen }) => (seen === null ? Number.POSITIVE_INFINITY : -Date.parse(seen)),
-  rtt: ({ way, rtt_ms }) => (way === "link" ? (rtt_ms ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY),
+  rtt: ({ way, rtt_ms }) =>
+    way === "link" ? (rtt_ms ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
   version: ({ version }) => version ?? "",
 };
 

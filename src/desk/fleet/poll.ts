@@ -52,7 +52,9 @@ export interface PollOptions {
 export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise<PollResult[]> {
   const { concurrency, timeoutMs, polled, isLost } = options;
   const pool = {
-    ...{ slots: concurrency, patienceMs: patienceFor(timeoutMs), serverOf: serverOfHost },
+    slots: concurrency,
+    patienceMs: patienceFor(timeoutMs),
+    serverOf: serverOfHost,
     ...(isLost && { isSlow: isLost }),
   };
   return runPool(hosts, pool, async (host) => {
@@ -160,7 +162,11 @@ async function pollHost(
     const change = changed && (await keyChange(host, carrier, limits.deadline));
     if (change) changed(change);
     return {
-      ...{ ...result, healthy: true, latency_ms, sessions: withPrintableIds(sessions), job_count },
+      ...result,
+      healthy: true,
+      latency_ms,
+      sessions: withPrintableIds(sessions),
+      job_count,
       version: version && printable(version, 40),
     };
   } catch (error) {
@@ -171,7 +177,10 @@ async function pollHost(
 
 /** What is remembered of a healthy host. */
 const foundIn = ({ latency_ms, version, sessions, job_count }: PollResult): PollFinding => ({
-  ...{ latency_ms, version, clients: sessions?.host.connected_clients ?? null, jobs: job_count },
+  latency_ms,
+  version,
+  clients: sessions?.host.connected_clients ?? null,
+  jobs: job_count,
 });
 
 function withPrintableIds({ host, viewer }: v.InferOutput<typeof POLLED_SESSIONS>) {

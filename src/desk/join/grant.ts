@@ -75,8 +75,13 @@ export async function grantNats(
     if (!carrier) throw conflict(NO_SERVER);
     await send(JSON.stringify(carrier));
     const now = {
-      ...{ base_url: natsAddress(id, region), member: { ...member, nats_key: id } },
-      ...{ token: undefined, pin: undefined, ca: undefined, next_pin: undefined, token_expires: undefined },
+      base_url: natsAddress(id, region),
+      member: { ...member, nats_key: id },
+      token: undefined,
+      pin: undefined,
+      ca: undefined,
+      next_pin: undefined,
+      token_expires: undefined,
     };
     await answers(book.reach({ ...host, ...now }), deadline);
     await book.set(label, (current) => {

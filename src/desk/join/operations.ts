@@ -107,7 +107,11 @@ export const addJoinString = operation({
     const { next_from } = await tlsStatus.run(service, {}, caller);
     return {
       join_string: formatJoinString({ address, pin, id, secret }),
-      ...{ id, address, tags, label_prefix, uses },
+      id,
+      address,
+      tags,
+      label_prefix,
+      uses,
       expires: new Date(expires).toISOString(),
       key_until: next_from !== null && Date.parse(next_from) < expires ? next_from : null,
       region,
@@ -142,7 +146,10 @@ export const listJoinStrings = operation({
   output: v.object({
     join_tokens: v.array(
       v.object({
-        ...{ ...LISTED, used: v.number(), created: v.string(), state: v.picklist(STATES) },
+        ...LISTED,
+        used: v.number(),
+        created: v.string(),
+        state: v.picklist(STATES),
         ...LISTED_REGION,
       }),
     ),

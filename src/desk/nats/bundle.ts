@@ -40,7 +40,11 @@ export function renderBundle(
   const files = [...new Set(tls ? [tls.cert, tls.key] : [])];
   const inFolder = ["nats-server.conf", ...(own ? ["cert.pem", "key.pem"] : [])];
   const values = {
-    ...{ operator, port, max_connections, version, max_payload: MAX_PAYLOAD },
+    operator,
+    port,
+    max_connections,
+    version,
+    max_payload: MAX_PAYLOAD,
     ...certificate,
     local,
     operator_token: tokens.operator,

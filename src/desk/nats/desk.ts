@@ -95,7 +95,11 @@ export function createNatsDesk(given: DeskParts): NatsDesk {
     guard = guarded(connection, log);
     const { publish, follow, drained } = guard;
     const made = createAsks({
-      ...{ id, key, hostId, sessions, drained },
+      id,
+      key,
+      hostId,
+      sessions,
+      drained,
       publish: inBatches(publish),
       unheard: (host) => presence?.unheard(host),
       answered: (host) => presence?.answered(host),

@@ -129,7 +129,11 @@ function attemptAt(desk: Desk, target: Target, job: Job, options: DeliverOptions
     return sealed.envelope;
   };
   return {
-    ...{ desk, target, job, options, results: createJobResults(target.label, job) },
+    desk,
+    target,
+    job,
+    options,
+    results: createJobResults(target.label, job),
     ask: async (waitS, sent) =>
       heard(
         await asThisDesk((office) =>

@@ -71,7 +71,10 @@ function optionsFor(entry: Entry, idle: () => void, room: AnswerIntake): Deliver
   return {
     signal: run.shared.stopping.signal,
     client: run.policy.clientOf(run.plan),
-    ...{ before, records, idle, room },
+    before,
+    records,
+    idle,
+    room,
     hasBegun: state === "running",
     maySend: () => run.plan.state === "running",
     async sent(way, records = null) {

@@ -26,15 +26,13 @@ export async function executeJob(
     if (!maySend()) throw new UnsentError();
   };
   const result = await deliver(target, {
-    ...{
-      actions,
-      commands,
-      stop_on_error,
-      desktop,
-      scope: scope ?? undefined,
-      delivery_timeout_s,
-      timeout_s,
-    },
+    actions,
+    commands,
+    stop_on_error,
+    desktop,
+    scope: scope ?? undefined,
+    delivery_timeout_s,
+    timeout_s,
     signal,
     client,
     room,

@@ -109,13 +109,27 @@ export function summaryOf(plans: Plans, plan: Plan): v.InferInput<typeof PLAN_SU
   const { id, state, reason, digest, spec, hosts, seq, wave, maker, token } = plan;
   const { kind, on, commands, waves, queue } = spec;
   return {
-    ...{ id, owner: null, state, reason, kind, digest, on, total: hosts, commands: [...commands] },
+    id,
+    owner: null,
+    state,
+    reason,
+    kind,
+    digest,
+    on,
+    total: hosts,
+    commands: [...commands],
     stalled: plans.isStalled(plan),
     counts: { ...plans.ledger.counts(seq) },
     wave: plan.applied === null ? 0 : Math.min(wave + 1, waves.length),
-    ...{ waves: [...waves], next_wave: iso(plan.wave_at), queue, maker, token },
+    waves: [...waves],
+    next_wave: iso(plan.wave_at),
+    queue,
+    maker,
+    token,
     created: new Date(plan.created).toISOString(),
-    ...{ applied: iso(plan.applied), expires: iso(plan.expires), ended: iso(plan.ended) },
+    applied: iso(plan.applied),
+    expires: iso(plan.expires),
+    ended: iso(plan.ended),
   };
 }
 
@@ -135,8 +149,15 @@ export function viewOf(
     const error = state === "waiting" ? null : target.error;
     const waits_for = waits.get(target) ?? null;
     return {
-      ...{ label, wave: wave + 1, state, attempt: attempt + 1 },
-      ...{ sent: iso(sent_at), ended: iso(done_at), error, waits_for, run_id },
+      label,
+      wave: wave + 1,
+      state,
+      attempt: attempt + 1,
+      sent: iso(sent_at),
+      ended: iso(done_at),
+      error,
+      waits_for,
+      run_id,
     };
   });
   const wave_counts = ledger.countsByWave(seq).map((counts) => ({ ...counts }));
@@ -152,8 +173,15 @@ export function viewOf(
   } = plan.spec;
   return {
     ...summaryOf(plans, plan),
-    ...{ pause_s, max_failures, strict_waves, max_parallel, expires_s, delivery_timeout_s, timeout_s },
-    ...{ wave_counts, targets },
+    pause_s,
+    max_failures,
+    strict_waves,
+    max_parallel,
+    expires_s,
+    delivery_timeout_s,
+    timeout_s,
+    wave_counts,
+    targets,
   };
 }
 

@@ -206,6 +206,7 @@ async function verifyKept(folder: string, file: ReleasedBinary): Promise<void> {
     if (systemCode(error) === undefined) throw error;
     throw conflict(`${about} cannot be read on this desk any more (${systemCode(error)})`);
   });
-  if (found !== file.sha256) throw rejected(`${about} is not what was kept: the file was changed on the disk`);
+  if (found !== file.sha256)
+    throw rejected(`${about} is not what was kept: the file was changed on the disk`);
   if (own) await verify(own, signature, path);
 }

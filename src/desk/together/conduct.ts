@@ -102,8 +102,13 @@ export async function conduct(
     ...new Set((branches[branch] ?? []).map(({ target, host }) => target?.label ?? host)),
   ];
   const all: Together = {
-    ...{ uses, known, began, ending, visits: new Map() },
-    ...{ shared: branches.map(() => new Map()), met: branches.map(() => new Map()) },
+    uses,
+    known,
+    began,
+    ending,
+    visits: new Map(),
+    shared: branches.map(() => new Map()),
+    met: branches.map(() => new Map()),
     meetings: createMeetings(meetings, (branch) => hostsOf(branch).join(", ")),
   };
   const end = began + timeout * 1_000;
@@ -190,9 +195,13 @@ async function runPart(all: Together, place: Place, part: PreparedPart, nth: num
   const timer = setTimeout(() => limit.abort(timedOut("its time is over")), left * 1_000 + LATE_MS);
   const found = await all.uses
     .run({
-      ...{ target, variables, commands: part.commands, secrets: part.secrets },
+      target,
+      variables,
+      commands: part.commands,
+      secrets: part.secrets,
       actions: [...part.actions, ...brings.map(bringing)],
-      ...{ delivery_timeout_s: Math.min(DELIVERY_S, left), timeout_s: left },
+      delivery_timeout_s: Math.min(DELIVERY_S, left),
+      timeout_s: left,
       signal: AbortSignal.any([all.ending.signal, limit.signal]),
     })
     .catch((error) => {
@@ -212,8 +221,14 @@ async function runPart(all: Together, place: Place, part: PreparedPart, nth: num
   const took_ms = performance.now() - at;
   const shown = await all.uses.shown(part.actions).catch(() => part.actions.map(() => ["?"]));
   for (const step of stepsOf({
-    ...{ host: label, place: where, from: part.from, shown, code, took_ms },
-    ...{ at_ms: at - all.began, outcomes: ownOutcomes },
+    host: label,
+    place: where,
+    from: part.from,
+    shown,
+    code,
+    took_ms,
+    at_ms: at - all.began,
+    outcomes: ownOutcomes,
   }))
     all.uses.step(step.error === undefined ? step : { ...step, error: masked(step.error) });
   if (code !== "ok")
@@ -268,12 +283,13 @@ async function meet(all: Together, place: Place, { barrier, actions, from }: Pre
   const ms = Math.max(0, Math.min(barrier.timeout * 1_000, place.ends - at));
   const step = (more: Pick<BlockStep, "ok" | "error">) =>
     all.uses.step({
-      ...{ host: label, place: where, command: COMMAND.barrier, arguments: { name: barrier.name } },
-      ...{
-        at_ms: at - all.began,
-        duration_ms: Math.round((performance.now() - at) * 1_000) / 1_000,
-        ...more,
-      },
+      host: label,
+      place: where,
+      command: COMMAND.barrier,
+      arguments: { name: barrier.name },
+      at_ms: at - all.began,
+      duration_ms: Math.round((performance.now() - at) * 1_000) / 1_000,
+      ...more,
     });
   const shared = new Map(all.shared[branch]);
   const met = await deadline<ReadonlyMap<string, unknown>, "late" | "ended">(

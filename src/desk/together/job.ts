@@ -102,8 +102,14 @@ export function stepsOf({ host, place, from, shown, at_ms, took_ms, code, outcom
     const duration_ms = said === null ? null : Math.max(0, Math.min(said, at_ms + took_ms - at));
     const error = typeof outcome.error === "string" ? outcome.error : undefined;
     steps.push({
-      ...{ host, place: `${place}[${from + nth}]`, command: `${command}`, arguments: written },
-      ...{ at_ms: at, duration_ms, ok: outcome.ok === true, ...(error !== undefined && { error }) },
+      host,
+      place: `${place}[${from + nth}]`,
+      command: `${command}`,
+      arguments: written,
+      at_ms: at,
+      duration_ms,
+      ok: outcome.ok === true,
+      ...(error !== undefined && { error }),
     });
     at += duration_ms ?? 0;
   }
@@ -111,8 +117,12 @@ export function stepsOf({ host, place, from, shown, at_ms, took_ms, code, outcom
   if (code === "ok" || steps.some(({ ok }) => ok === false) || last === undefined) return steps;
   const [command, written = {}] = Array.isArray(last) ? last : [];
   steps.push({
-    ...{ host, place: `${place}[${from + steps.length}]`, command: `${command}`, arguments: written },
-    ...{ at_ms: at, duration_ms: Math.max(0, at_ms + took_ms - at) },
+    host,
+    place: `${place}[${from + steps.length}]`,
+    command: `${command}`,
+    arguments: written,
+    at_ms: at,
+    duration_ms: Math.max(0, at_ms + took_ms - at),
     ok: code === "unknown" ? null : false,
     error: code,
   });

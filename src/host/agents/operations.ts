@@ -151,7 +151,12 @@ async function viewOf(
   const stored = (await service.storedScripts()).list().find(({ name }) => name === draft.name);
   const { name, token, source, made, parameters, actions } = draft;
   return {
-    ...{ draft: draft.draft, name, token, source, made, parameters },
+    draft: draft.draft,
+    name,
+    token,
+    source,
+    made,
+    parameters,
     sha256: digestOf(draft),
     replaces: stored !== undefined,
     actions: actions.length,
@@ -200,8 +205,12 @@ export const keepSession = operation({
       throw badInput(`secrets: ${odd} is no parameter: expected one of ${known.join(", ") || "none"}`);
     await service.checkScript(made.actions);
     const draft = await store.propose({
-      ...{ name, token: caller.grant.name, source: `session ${session} of ${agent}` },
-      ...{ stop_on_error: true as const, timeout_s: TIMEOUT_S, ...made },
+      name,
+      token: caller.grant.name,
+      source: `session ${session} of ${agent}`,
+      stop_on_error: true as const,
+      timeout_s: TIMEOUT_S,
+      ...made,
     });
     const given = made.parameters.filter((one) => !Object.hasOwn(made.variables, one));
     const warnings = [

@@ -96,8 +96,14 @@ export function planHere(system: boolean, what?: Pick<DaemonOptions, "flags" | "
   const upgrades = system && what !== undefined && isOurs;
   const hasUpgrades = system && hasUpgradeUnits();
   return planDaemon({
-    ...{ binary, flags: [], configDir: null, ...what },
-    ...{ system, upgrades, hasUpgrades, ...thisUser() },
+    binary,
+    flags: [],
+    configDir: null,
+    ...what,
+    system,
+    upgrades,
+    hasUpgrades,
+    ...thisUser(),
   });
 }
 

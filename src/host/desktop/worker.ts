@@ -52,8 +52,10 @@ const PLACE = v.object({ x: v.number(), y: v.number(), ...SIZE });
 const WINDOW = v.object({
   hwnd: v.number(),
   title: v.string(),
-  ...{ x: v.nullable(v.number()), y: v.nullable(v.number()) },
-  ...{ width: v.nullable(v.number()), height: v.nullable(v.number()) },
+  x: v.nullable(v.number()),
+  y: v.nullable(v.number()),
+  width: v.nullable(v.number()),
+  height: v.nullable(v.number()),
   desktop: v.nullable(v.number()),
   pid: v.nullable(v.number()),
   process: v.nullable(v.string()),
@@ -63,7 +65,9 @@ const WINDOW = v.object({
 const BLOCK = { key: v.string(), left: v.number(), top: v.number() };
 /** `Page` of `text/page.ts`. */
 const PAGE = v.object({
-  ...{ x: v.number(), y: v.number(), scale: v.number() },
+  x: v.number(),
+  y: v.number(),
+  scale: v.number(),
   blocks: v.array(v.object(BLOCK)),
   sheets: v.array(
     v.object({
@@ -76,7 +80,9 @@ const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
   answers: {
     session: v.object({
       system: v.picklist(SYSTEMS),
-      ...{ name: v.string(), way: v.string(), lacks: v.array(v.string()) },
+      name: v.string(),
+      way: v.string(),
+      lacks: v.array(v.string()),
     }),
     permit: NOTHING,
     allow: v.picklist(YESES),

@@ -56,16 +56,25 @@ export const aboutOf = ({ name, run, token }: Entry) => ({ name, run_id: run, to
 
 /** It, for whoever works on it or looks at it. */
 export const openOf = (name: string, { desktop, display, lockFile, gone }: Live): OpenDesktop => ({
-  ...{ name, desktop, lockFile },
+  name,
+  desktop,
+  lockFile,
   session: display,
   lost: gone.signal,
 });
 
 /** It, as it is shown. */
 export const viewOf = (entry: Entry, { display, desktop, memory }: Live): DesktopView => ({
-  ...{ name: entry.name, kind: entry.kind, run_id: entry.run },
-  ...{ size: display.size, scale: display.scale, locale: display.locale },
-  ...{ display: display.name, by_name: display.hasBus, started_at: entry.startedAt, token: entry.token },
+  name: entry.name,
+  kind: entry.kind,
+  run_id: entry.run,
+  size: display.size,
+  scale: display.scale,
+  locale: display.locale,
+  display: display.name,
+  by_name: display.hasBus,
+  started_at: entry.startedAt,
+  token: entry.token,
   restarts: entry.restarted.length,
   user: desktop.inputLock.user(),
   memory: memory?.use() ?? null,

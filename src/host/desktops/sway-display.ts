@@ -34,7 +34,9 @@ export async function startSway({ sway }: Compositor, stage: Stage): Promise<Sta
   // The name has no blank in it; the path of the socket may.
   const [, name = "", socket = ""] = /^(\S*) ?(.*)$/.exec(await firstLine("sway", server, signal)) ?? [];
   return {
-    ...{ server, name, program: "sway" },
+    server,
+    name,
+    program: "sway",
     env: { ...bare, WAYLAND_DISPLAY: name, SWAYSOCK: socket },
     rest: async () => [],
   };

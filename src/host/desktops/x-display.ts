@@ -18,14 +18,19 @@ export async function startX(
   if (account) chownSync(authority, account.uid, account.gid);
   const bare = {
     ...env,
-    ...{ XAUTHORITY: authority, XDG_SESSION_TYPE: "x11", GDK_BACKEND: "x11", QT_QPA_PLATFORM: "xcb" },
+    XAUTHORITY: authority,
+    XDG_SESSION_TYPE: "x11",
+    GDK_BACKEND: "x11",
+    QT_QPA_PLATFORM: "xcb",
     ...(scale !== 1 && { GDK_SCALE: `${scale}`, QT_SCALE_FACTOR: `${scale}` }),
   };
   const server = start(tools.server.command({ size, authority }), { ...bare, ...tools.server.env });
   const name = `:${await firstLine(tools.server.program, server, signal)}`;
   const { program, path } = tools.manager;
   return {
-    ...{ server, name, program: tools.server.program },
+    server,
+    name,
+    program: tools.server.program,
     env: { ...bare, DISPLAY: name },
     async rest() {
       const manager = start([path, ...(MANAGER_FLAGS[program] ?? [])], { ...bare, DISPLAY: name });

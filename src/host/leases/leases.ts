@@ -73,13 +73,30 @@ export class Leases {
     const minutes = `${terms.minutes} ${terms.minutes === 1 ? "minute" : "minutes"}`;
     const { approval, ended } = await approvals.begin({
       what: printable(`${agent} wants ${placeText(terms)} for ${minutes}, to do: ${terms.what}`, 200),
-      ...{ detail: text, full: text, digest: digestOfTerms(terms), needs, lease: true, caller },
+      detail: text,
+      full: text,
+      digest: digestOfTerms(terms),
+      needs,
+      lease: true,
+      caller,
     });
     const entry: Entry = {
-      ...{ id: approval.id, holder: asker.holder, asker, terms, asked: terms },
-      ...{ state: "waiting", used: 0 },
-      ...{ askedAt: approval.asked_at, beganAt: null, endedAt: null, reason: null, until: undefined },
-      ...{ control: new AbortController(), settled: Promise.withResolvers<void>(), ends: [], isTold: false },
+      id: approval.id,
+      holder: asker.holder,
+      asker,
+      terms,
+      asked: terms,
+      state: "waiting",
+      used: 0,
+      askedAt: approval.asked_at,
+      beganAt: null,
+      endedAt: null,
+      reason: null,
+      until: undefined,
+      control: new AbortController(),
+      settled: Promise.withResolvers<void>(),
+      ends: [],
+      isTold: false,
       filled: new Map(),
     };
     this.#all.set(entry.id, entry);

@@ -107,12 +107,22 @@ export const viewOf = (entry: Entry): Lease => {
   const { id, state, asker, terms, place, used, until } = entry;
   const { toolsets, windows, programs, secrets, start, ...others } = terms;
   return {
-    ...{ id, state, agent: asker.agent, token: asker.caller.grant.name, ...others },
+    id,
+    state,
+    agent: asker.agent,
+    token: asker.caller.grant.name,
+    ...others,
     desktop_name: place?.name ?? null,
-    ...{ toolsets: HANDS.filter((one) => toolsets.includes(one)), windows: [...windows] },
-    ...{ programs: [...programs], secrets: [...secrets], start: start.map((command) => [...command]), used },
-    ...{ asked_at: entry.askedAt, began_at: entry.beganAt },
+    toolsets: HANDS.filter((one) => toolsets.includes(one)),
+    windows: [...windows],
+    programs: [...programs],
+    secrets: [...secrets],
+    start: start.map((command) => [...command]),
+    used,
+    asked_at: entry.askedAt,
+    began_at: entry.beganAt,
     left_s: until === undefined ? null : Math.max(0, Math.round((until - performance.now()) / 1_000)),
-    ...{ ended_at: entry.endedAt, reason: entry.reason },
+    ended_at: entry.endedAt,
+    reason: entry.reason,
   };
 };

@@ -61,7 +61,12 @@ export async function useLease(
 
 /** The caller without what is of the request itself. */
 const callerOf = ({ kind, lasts, client, trace, request, progress, warn }: Caller) => ({
-  ...{ kind, lasts, client, trace, request, warn },
+  kind,
+  lasts,
+  client,
+  trace,
+  request,
+  warn,
   ...(progress && { progress }),
 });
 

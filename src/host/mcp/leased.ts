@@ -160,5 +160,12 @@ function stateText(lease: Lease): string {
 
 /** What is of use to its agent. */
 const ownOf = ({ id, state, desktop, desktop_name, actions, used, left_s, reason }: Lease) => ({
-  ...{ id, state, desktop, desktop_name, actions, used, left_s, reason },
+  id,
+  state,
+  desktop,
+  desktop_name,
+  actions,
+  used,
+  left_s,
+  reason,
 });

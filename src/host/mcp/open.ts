@@ -69,7 +69,11 @@ export async function createTools(
   const budget = createBudget(configFiles(service.configDir).agentChanges, { rate });
   const proposals = createProposals();
   const calls = createCalls({
-    ...{ service, operations, ask, leases, log: service.log },
+    service,
+    operations,
+    ask,
+    leases,
+    log: service.log,
     perform: async (operation, input, caller) =>
       (await service.agentJournal()).remember(operation, input, caller, perform),
     hosts: on === undefined ? null : createHosts(service.addressBook, on),

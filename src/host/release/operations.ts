@@ -126,7 +126,11 @@ export const upgradeHere = operation({
     const { from, to, restarted } = await upgrade(
       { file, signature: signature ?? `${file}${SIGNATURE_EXTENSION}` },
       {
-        ...{ binary, version, target, key, dryRun: dry_run },
+        binary,
+        version,
+        target,
+        key,
+        dryRun: dry_run,
         id: crypto.randomUUID(),
         allowDowngrade: allow_downgrade,
         daemons: await service.daemonsRunning(binary),

@@ -149,8 +149,16 @@ export class Runs {
     if (this.entries.has(run_id)) throw conflict(`run ${run_id} is known`);
     const control = new AbortController();
     const entry: Entry = {
-      ...{ state, share: state.token, isRead, isElsewhere: true, bytesLeft: MAX_KEPT_BYTES },
-      ...{ holder: holderOf(holder), outcomes: [], log: [], control, done: Promise.resolve() },
+      state,
+      share: state.token,
+      isRead,
+      isElsewhere: true,
+      bytesLeft: MAX_KEPT_BYTES,
+      holder: holderOf(holder),
+      outcomes: [],
+      log: [],
+      control,
+      done: Promise.resolve(),
     };
     this.entries.set(run_id, entry);
     this.keep(entry);
@@ -197,8 +205,14 @@ export class Runs {
   refuse(begun: Pick<RunState, StartField>, error: string): RunState {
     const { state, times } = this.refused.add(begun, error);
     const entry: Entry = this.entries.get(state.run_id) ?? {
-      ...{ state, share: begun.token, isRead: false, bytesLeft: 0, outcomes: [], log: [] },
-      ...{ control: new AbortController(), done: Promise.resolve() },
+      state,
+      share: begun.token,
+      isRead: false,
+      bytesLeft: 0,
+      outcomes: [],
+      log: [],
+      control: new AbortController(),
+      done: Promise.resolve(),
     };
     entry.state = state;
     if (times === 1) {

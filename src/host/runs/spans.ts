@@ -125,7 +125,12 @@ function runSpan(
       return (error) =>
         add(
           spanOf({
-            ...{ traceId, spanId: id, parentSpanId: spanId, name: command, started: at, ended: clock() },
+            traceId,
+            spanId: id,
+            parentSpanId: spanId,
+            name: command,
+            started: at,
+            ended: clock(),
             attributes: { "svc.command": command, "svc.place": place },
             error,
           }),
@@ -134,8 +139,12 @@ function runSpan(
     end(status, error) {
       const { run_id, source_type, source_id, token, script_path, commands } = run;
       const attributes = {
-        ...{ "svc.run_id": run_id, "svc.source": source_type, "svc.source_id": source_id },
-        ...{ "svc.status": status, "svc.script": script_path, "svc.commands": commands.join(",") },
+        "svc.run_id": run_id,
+        "svc.source": source_type,
+        "svc.source_id": source_id,
+        "svc.status": status,
+        "svc.script": script_path,
+        "svc.commands": commands.join(","),
         ...(token !== null && { "svc.token": token }),
         ...(steps > MAX_STEPS && { "svc.actions_left_out": `${steps - MAX_STEPS}` }),
       };

@@ -188,7 +188,11 @@ type Row = Record<string, string> | string[];
 async function parseTable(text: string, delimiter: string, header: boolean, to?: number): Promise<Row[]> {
   const { parse } = await import("csv-parse");
   const parser = parse({
-    ...{ delimiter, columns: header, bom: true, skip_empty_lines: true, relax_quotes: false },
+    delimiter,
+    columns: header,
+    bom: true,
+    skip_empty_lines: true,
+    relax_quotes: false,
     ...(to !== undefined && { to }),
   });
   const rows: Row[] = [];

@@ -89,7 +89,11 @@ export function createSecrets(
     const stored = store.entries().filter(({ name }) => !names.includes(name));
     return [
       ...ofSystemd.map(({ name, since }) => ({
-        ...{ name, source: "systemd" as const, set: since, by: "systemd", last_used: null },
+        name,
+        source: "systemd" as const,
+        set: since,
+        by: "systemd",
+        last_used: null,
       })),
       ...stored.map(listed),
     ].toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -171,7 +175,11 @@ export function createSecrets(
 }
 
 const listed = ({ name, set, by, used }: StoredSecret): ListedSecret => ({
-  ...{ name, source: "store", set, by, last_used: used ?? null },
+  name,
+  source: "store",
+  set,
+  by,
+  last_used: used ?? null,
 });
 
 const unknown = (name: string, known: readonly string[]) =>

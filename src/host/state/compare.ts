@@ -84,7 +84,13 @@ const byHand = (
   found: string | null,
   wanted: string,
 ): Difference => ({
-  ...{ kind, name, state: found === null ? "missing" : "differs", by: "hand", drift: true, found, wanted },
+  kind,
+  name,
+  state: found === null ? "missing" : "differs",
+  by: "hand",
+  drift: true,
+  found,
+  wanted,
 });
 
 async function scriptDifferences(compares: Comparison): Promise<Difference[]> {
@@ -144,8 +150,13 @@ function secretDifferences({ parts, wanted, grant }: Compares): Difference[] {
 }
 
 const unknownSecret = (name: string): Difference => ({
-  ...{ kind: "secret", name, state: "unknown", by: "nothing", drift: false },
-  ...{ found: null, wanted: "a value" },
+  kind: "secret",
+  name,
+  state: "unknown",
+  by: "nothing",
+  drift: false,
+  found: null,
+  wanted: "a value",
 });
 
 /**
@@ -177,8 +188,12 @@ function besides({ parts, wanted, own, ownerOf }: Comparison): Difference[] {
       .filter((name) => !Object.hasOwn(wanted[kind], name))
       .map(
         (name): Difference => ({
-          ...{ kind: KIND_OF[kind], name, state: "besides", by: isOwn.has(name) ? "prune" : "nothing" },
-          ...{ drift: isOwn.has(name) && wanted.prune, wanted: null },
+          kind: KIND_OF[kind],
+          name,
+          state: "besides",
+          by: isOwn.has(name) ? "prune" : "nothing",
+          drift: isOwn.has(name) && wanted.prune,
+          wanted: null,
           found: isOwn.has(name) ? wanted.name : (ownerOf[kind].get(name) ?? null),
         }),
       );

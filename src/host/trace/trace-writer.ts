@@ -216,8 +216,12 @@ function createTrees(outline: TraceWriterParts["outline"]) {
 }
 
 const USED = v.object({
-  ...{ role: v.string(), name: v.string(), window_title: v.string() },
-  ...{ healed: v.optional(v.boolean(), false), found_by: v.optional(v.string()), by: v.optional(v.string()) },
+  role: v.string(),
+  name: v.string(),
+  window_title: v.string(),
+  healed: v.optional(v.boolean(), false),
+  found_by: v.optional(v.string()),
+  by: v.optional(v.string()),
 });
 /** A place that was found in one of several ways. */
 const HEALED = v.object({ x: v.number(), y: v.number(), healed: v.literal(true), found_by: v.string() });
@@ -317,10 +321,17 @@ const stepOf = (
   number: number,
   started: number,
 ): Step => ({
-  ...{ number, place, command, host, arguments: shortened(step.arguments) },
-  ...{ at_ms: rounded(began - started), duration_ms, ok },
+  number,
+  place,
+  command,
+  host,
+  arguments: shortened(step.arguments),
+  at_ms: rounded(began - started),
+  duration_ms,
+  ok,
   ...(error !== undefined && { error: error.slice(0, MAX_REMEMBERED) }),
-  ...{ before: null, after: null },
+  before: null,
+  after: null,
 });
 
 /** The steps in the order of their beginnings: those of other hosts are known only once they have ended. */

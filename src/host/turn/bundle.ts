@@ -19,7 +19,11 @@ import { turnUrls } from "./url";
 export function renderBundle(settings: Settings): BundleFile[] {
   const { realm, listen_port, tls_port, min_port, max_port } = settings;
   const values = {
-    ...{ realm, listen_port, tls_port, min_port, max_port },
+    realm,
+    listen_port,
+    tls_port,
+    min_port,
+    max_port,
     ...confValues(settings),
     ...machineValues(settings),
     ...readmeValues(settings),

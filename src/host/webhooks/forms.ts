@@ -36,7 +36,11 @@ export function bodyOf(form: Form, { id, type, at, text }: PostedEvent, source: 
     (value) => typeof value === "string" && value !== "",
   );
   const attributes = {
-    ...{ specversion: "1.0", id, source, type, time: at },
+    specversion: "1.0",
+    id,
+    source,
+    type,
+    time: at,
     ...(subject !== undefined && { subject }),
     datacontenttype: "application/json",
   };

@@ -86,7 +86,11 @@ export const addWebhook = operation({
     await caller.announce(`webhook.add name=${name} ${about}`);
     const webhooks = await service.webhooks();
     const hook = await webhooks.hooks.add({
-      ...{ name, url: receiver, types, allow_private, format },
+      name,
+      url: receiver,
+      types,
+      allow_private,
+      format,
       token: caller.grant.name,
     });
     // Deliveries to an earlier webhook of this name.

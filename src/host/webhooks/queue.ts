@@ -26,8 +26,13 @@ export interface Delivery {
 
 /** Of one that nothing was sent to. */
 export const NO_TALLY: Tally = {
-  ...{ delivered: 0, failed: 0, dropped: 0 },
-  ...{ last_at: null, last_type: null, last_status: null, last_error: null },
+  delivered: 0,
+  failed: 0,
+  dropped: 0,
+  last_at: null,
+  last_type: null,
+  last_status: null,
+  last_error: null,
 };
 
 /** The queue. What it does throws where the file cannot be read or written. */

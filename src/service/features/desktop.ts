@@ -231,7 +231,12 @@ async function openScreens(shared: ServiceParts): Promise<Screens> {
   ]);
   const { desktop } = shared.service;
   made.screens = createScreens({
-    ...{ log, desktop, isOn: options.screen, asksFirst: options.screen_approval, isTrusted, publish },
+    log,
+    desktop,
+    isOn: options.screen,
+    asksFirst: options.screen_approval,
+    isTrusted,
+    publish,
     approvals: shared.service.approvals,
     async record(detail, viewer_id, host_id) {
       const row = { event_type: "screen", host_id, viewer_id, detail };

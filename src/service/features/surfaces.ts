@@ -115,7 +115,11 @@ export function surfaceFeatures(shared: ServiceParts, tables: Tables): SurfaceFe
       await prepareFor(files.webhookQueue);
       const namesOf = shared.service.eventNames;
       const webhooks = createWebhooks({
-        ...{ files, log, events, namesOf, endings: tokens.endings },
+        files,
+        log,
+        events,
+        namesOf,
+        endings: tokens.endings,
         source: uriOf(files.hostKey),
         delivers: () => phase.runsJobs,
       });
@@ -138,7 +142,9 @@ export function surfaceFeatures(shared: ServiceParts, tables: Tables): SurfaceFe
       const { createLibrary } = await import("../../host/robot/library");
       const { service } = shared;
       return createLibrary({
-        ...{ service, log, executor: service.executor },
+        service,
+        log,
+        executor: service.executor,
         operations: await service.operations(),
       });
     }),

@@ -135,7 +135,11 @@ export async function beginSession(
   const { issuer, subject, sid } = person;
   const issued = access && { signed: signedOf(access.token), issued: new Date(access.issued).toISOString() };
   const session: NamedToken = {
-    ...{ name, allows: [...scopes], created: new Date(now).toISOString(), generated: true, previous: [] },
+    name,
+    allows: [...scopes],
+    created: new Date(now).toISOString(),
+    generated: true,
+    previous: [],
     ...entry,
     person: { issuer, subject, sid, origin, page, until, ...issued },
     on,

@@ -123,10 +123,14 @@ export function createPasskeys(parts: PasskeysParts): Passkeys {
       const here = known.filter(({ rp_id }) => rp_id === place.rpId);
       const name = holder ?? "the owner of the host";
       return {
-        ...{ question: statement.question, challenge, rp_id: place.rpId, expires_at: statement.expires },
+        question: statement.question,
+        challenge,
+        rp_id: place.rpId,
+        expires_at: statement.expires,
         // 32 bytes, the same for the same holder (WebAuthn section 5.4.3).
         user: { id: challengeOf(JSON.stringify([parts.host(), holder])), name },
-        ...{ algorithms: ALGORITHMS, exclude: here.map(({ id }) => id) },
+        algorithms: ALGORITHMS,
+        exclude: here.map(({ id }) => id),
       };
     },
     async register({ question: id, ...made }, { grant }) {

@@ -96,8 +96,15 @@ export function createQuestions(parts: QuestionParts): Questions {
     const ms = Math.min(ANSWER_MS, left);
     const id = randomText();
     const statement: Statement = {
-      ...{ svc: "passkey yes", version: 1, host: parts.host(), question: id, holder, rp_id: at.rpId },
-      ...{ expires: new Date(now + ms).toISOString(), what, terms: { ...terms } },
+      svc: "passkey yes",
+      version: 1,
+      host: parts.host(),
+      question: id,
+      holder,
+      rp_id: at.rpId,
+      expires: new Date(now + ms).toISOString(),
+      what,
+      terms: { ...terms },
     };
     const challenge = challengeOf(statementText(statement));
     const question: Question = { ...at, statement, challenge, until: performance.now() + ms, signed };
@@ -121,7 +128,10 @@ export function createQuestions(parts: QuestionParts): Questions {
     const { statement, challenge } = put(at, holderIn(caller.grant), wanted);
     return forbidden(`${wanted.words} needs a touch of your passkey`, {
       passkey: {
-        ...{ question: statement.question, challenge, rp_id: at.rpId, expires_at: statement.expires },
+        question: statement.question,
+        challenge,
+        rp_id: at.rpId,
+        expires_at: statement.expires,
         credentials: here.map(({ id, transports }) => ({ id, transports })),
         text: statementText(statement),
       },
@@ -157,7 +167,10 @@ async function checked(
   const counter = await readTouch(touch, passkey, question);
   const { id: credential, ...answer } = touch;
   const kept = keptText({
-    ...{ ...answer, credential, key: await spkiOf(passkey.key), text: statementText(statement) },
+    ...answer,
+    credential,
+    key: await spkiOf(passkey.key),
+    text: statementText(statement),
   });
   // What could not be checked later does not count now.
   verifyYes(kept);

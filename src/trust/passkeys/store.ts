@@ -93,7 +93,12 @@ export const passkeyStore = (
   createJsonStore<Passkey>(
     // Whose only passkey cannot be read would register a first one, with the token alone.
     {
-      ...{ file, lock, what: "a list of passkeys", list: "passkeys", key: "id", parse: parseBy(PASSKEY) },
+      file,
+      lock,
+      what: "a list of passkeys",
+      list: "passkeys",
+      key: "id",
+      parse: parseBy(PASSKEY),
       whole: true,
     },
     log,

@@ -54,7 +54,10 @@ export async function readNew(
 ): Promise<Pick<Passkey, "id" | "key" | "counter" | "synced" | "transports">> {
   const { verifyRegistrationResponse, helpers } = await library();
   const response: RegistrationResponseJSON = {
-    ...{ id, rawId: id, type: "public-key", clientExtensionResults: {} },
+    id,
+    rawId: id,
+    type: "public-key",
+    clientExtensionResults: {},
     response: { clientDataJSON: client_data, attestationObject: attestation_object },
   };
   try {
@@ -64,8 +67,12 @@ export async function readNew(
       (attested.get("fmt") === "packed" && !attested.get("attStmt").get("x5c"));
     if (!isPlain) throw badInput("expected no attestation: none was asked for");
     const { verified, registrationInfo } = await verifyRegistrationResponse({
-      ...{ response, expectedChallenge: challenge, expectedOrigin: [...origins], expectedRPID: rpId },
-      ...{ requireUserVerification: true, supportedAlgorithmIDs: ALGORITHMS },
+      response,
+      expectedChallenge: challenge,
+      expectedOrigin: [...origins],
+      expectedRPID: rpId,
+      requireUserVerification: true,
+      supportedAlgorithmIDs: ALGORITHMS,
     });
     if (!verified) throw badInput("its signature is not good");
     const { credential, credentialBackedUp: synced } = registrationInfo;
@@ -85,12 +92,18 @@ export async function readTouch(
 ): Promise<number> {
   const { verifyAuthenticationResponse } = await library();
   const response: AuthenticationResponseJSON = {
-    ...{ id, rawId: id, type: "public-key", clientExtensionResults: {} },
+    id,
+    rawId: id,
+    type: "public-key",
+    clientExtensionResults: {},
     response: { clientDataJSON: client_data, authenticatorData: authenticator_data, signature },
   };
   try {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
-      ...{ response, expectedChallenge: challenge, expectedOrigin: [...origins], expectedRPID: rpId },
+      response,
+      expectedChallenge: challenge,
+      expectedOrigin: [...origins],
+      expectedRPID: rpId,
       credential: { id, publicKey: bytesOf(key), counter, transports: [...transports] },
       requireUserVerification: true,
     });

@@ -96,7 +96,12 @@ export function keepConnection({
 }: KeepParts): KeptConnection {
   const stopping = new AbortController();
   let state: ConnectionState = {
-    ...{ state: "connecting", since: new Date(), next: null, problem: null, attempts: 0, lost: new Date() },
+    state: "connecting",
+    since: new Date(),
+    next: null,
+    problem: null,
+    attempts: 0,
+    lost: new Date(),
   };
   const set = (change: Partial<ConnectionState>) => {
     state = { ...state, since: new Date(), next: null, ...change };

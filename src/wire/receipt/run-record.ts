@@ -59,8 +59,12 @@ export function runEndIn(run: string, detail: string | null): RunEnd | undefined
     END.exec(detail ?? "") ?? [];
   if (id !== run) return undefined;
   return {
-    ...{ status, rows: Number(rows), rowsDigest },
-    ...{ outcomes: Number(outcomes), outcomesDigest, trace: trace ?? null },
+    status,
+    rows: Number(rows),
+    rowsDigest,
+    outcomes: Number(outcomes),
+    outcomesDigest,
+    trace: trace ?? null,
   };
 }
 
@@ -91,8 +95,12 @@ export function createRunRecord(
     end: (status, outcomes, trace) =>
       append?.(
         endText(run, {
-          ...{ status, rows: subjects.length, rowsDigest: digestOfSubjects(subjects), trace },
-          ...{ outcomes: outcomes.length, outcomesDigest: digestOfOutcomes(outcomes) },
+          status,
+          rows: subjects.length,
+          rowsDigest: digestOfSubjects(subjects),
+          trace,
+          outcomes: outcomes.length,
+          outcomesDigest: digestOfOutcomes(outcomes),
         }),
       ),
   };

@@ -16,9 +16,7 @@ export const APPLIED_STATE = JSON.stringify({
   states: [
     {
       ...{ name: "lab", planned: [] },
-      applied: [
-        { sha256: "a".repeat(64), on: "all", plan: "one", at: "2026-11-29T00:00:00.000Z", by: null },
-      ],
+      applied: [{ sha256: "a".repeat(64), on: "all", plan: "one", at: "2026-11-29T00:00:00.000Z", by: null }],
     },
   ],
 });

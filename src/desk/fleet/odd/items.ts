@@ -108,7 +108,14 @@ export function* findItems(
     }
   }
   return {
-    ...{ known, extra, rarest, rarestItem, lacking, mostLacked, mostLackedItem, lacked },
+    known,
+    extra,
+    rarest,
+    rarestItem,
+    lacking,
+    mostLacked,
+    mostLackedItem,
+    lacked,
     common: common.length,
     usual: usual && { shown: shownOf.get(usual[0]) ?? usual[0], count: usual[1] },
     alike: all === 0 ? 0 : shares / all,

@@ -103,14 +103,21 @@ function createNotes({
   };
   const noteOdd = ({ label, tag, score, why }: OddHost, at: number) => {
     const known = standing.get(label) ?? {
-      ...{ since: at, sinceText: new Date().toISOString(), isSaid: false, seen: at },
+      since: at,
+      sinceText: new Date().toISOString(),
+      isSaid: false,
+      seen: at,
     };
     standing.set(label, known);
     known.seen = at;
     if (known.isSaid || at - known.since < afterMs) return;
     known.isSaid = true;
     publish(hostOdd, {
-      ...{ label, tag: tag ?? "", score: score ?? 0, why: printable(why ?? "", 500), since: known.sinceText },
+      label,
+      tag: tag ?? "",
+      score: score ?? 0,
+      why: printable(why ?? "", 500),
+      since: known.sinceText,
     });
     log.info(`the screen of ${printable(label, 130)} stands out: ${printable(why ?? "", 500)}`);
   };

@@ -71,7 +71,9 @@ export function requireSameHosts(text: string, before: string): void {
 }
 
 const shownOf = ({ label, base_url, tags, ca, pin }: Host) => ({
-  ...{ label, base_url, tags },
+  label,
+  base_url,
+  tags,
   ...(ca !== undefined && { ca }),
   ...(pin !== undefined && { pin }),
 });
@@ -152,7 +154,12 @@ function changesOf(host: Host, { was, now }: HostEdit) {
   const isOther = base_url !== was.base_url || ca !== was.ca || pin !== was.pin;
   const newToken = token ?? (isLinked ? undefined : host.token);
   return {
-    ...{ label, base_url, tags, ca, pin, token: newToken },
+    label,
+    base_url,
+    tags,
+    ca,
+    pin,
+    token: newToken,
     ...(isOther && { next_pin: undefined }),
     // Nobody says when a given token ends, nor what it allows.
     ...(newToken !== host.token && { token_expires: undefined, rights: undefined }),

@@ -163,14 +163,19 @@ function asFound(host: Host, known: FleetKnowledge): FleetHost {
   const sighting = known.sighting(label);
   const { found = null } = sighting ?? {};
   return {
-    ...{ label, base_url, tags, trust: trustOf(host), way },
+    label,
+    base_url,
+    tags,
+    trust: trustOf(host),
+    way,
     ...stateOf(sighting),
     since: sighting?.since ?? null,
     seen: seenLast(sighting, link?.last_seen, heard?.seen),
     version: link?.version ?? heard?.version ?? found?.version ?? null,
     rtt_ms: link?.rtt_ms ?? found?.latency_ms ?? null,
     plan: known.plans.get(label) ?? null,
-    ...{ clients: found?.clients ?? null, jobs: found?.jobs ?? null },
+    clients: found?.clients ?? null,
+    jobs: found?.jobs ?? null,
     broken: known.logs.get(member?.host_id ?? "")?.standing === "broken",
     twin: link?.twin != null,
   };

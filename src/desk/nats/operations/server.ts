@@ -242,8 +242,11 @@ export const useNats = operation({
       const [backup = null] = isReplaced ? backUp(files.nats) : [];
       writeDeskPart(files.nats, now);
       return {
-        ...{ urls: server.urls, desk: { name: desk.name, id: desk.id } },
-        ...{ may_join: host_signer !== undefined, backup, region: region === FIRST ? null : region },
+        urls: server.urls,
+        desk: { name: desk.name, id: desk.id },
+        may_join: host_signer !== undefined,
+        backup,
+        region: region === FIRST ? null : region,
       };
     });
   },

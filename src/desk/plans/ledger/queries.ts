@@ -123,13 +123,7 @@ export function createLedgerQueries(db: Database): LedgerQueries {
            WHERE plan = ?1 ${states ? `AND state IN (${listed(states)})` : ""} ORDER BY n LIMIT ?2`,
         )
         .all(seq, limit),
-    plannedLabels: (seq: number): Map<number, string> =>
-      new Map(
-        db
-          .query<{ n: number; label: string }, [number]>("SELECT n, label FROM planned WHERE plan = ?1")
-          .all(seq)
-          .map(({ n, label }) => [n, label]),
-      ),
+    plannedLabels: (seq) => plannedIn(db, seq),
     open: (seq: number): Iterable<OpenTarget> =>
       db
         .query<OpenTarget, [number]>(
@@ -154,6 +148,14 @@ export function createLedgerQueries(db: Database): LedgerQueries {
         .query<EndedTarget, [number]>("SELECT identity, state, run_id FROM target WHERE plan = ?1 ORDER BY n")
         .iterate(seq),
   };
+}
+
+/** As {@link LedgerQueries.plannedLabels}. */
+function plannedIn(db: Database, seq: number): Map<number, string> {
+  const found = db
+    .query<{ n: number; label: string }, [number]>("SELECT n, label FROM planned WHERE plan = ?1")
+    .all(seq);
+  return new Map(found.map(({ n, label }) => [n, label]));
 }
 
 /** As {@link LedgerQueries.sharing}. */

@@ -178,12 +178,17 @@ export function specOf(
   const ends = wavesOf(waves.map(String), total);
   return {
     kind: "plan",
-    ...{ on, commands: [...new Set(commands)], waves: ends, pause_s },
+    on,
+    commands: [...new Set(commands)],
+    waves: ends,
+    pause_s,
     max_failures: countOf(max_failures ?? "100%", total),
     ...(max_failures === undefined && ends.length > 1 && { strict_waves: true }),
-    ...{ queue, expires_s },
+    queue,
+    expires_s,
     max_parallel: max_parallel === undefined ? null : Math.max(1, countOf(max_parallel, total)),
-    ...{ delivery_timeout_s, timeout_s },
+    delivery_timeout_s,
+    timeout_s,
   };
 }
 

@@ -123,8 +123,13 @@ export const planProof = operation({
 });
 
 const aboutPlan = ({ id, digest, content_digest, spec, state, maker, token }: Plan) => ({
-  ...{ id, digest, content_sha256: content_digest, spec: JSON.stringify(spec), state },
-  ...{ made_by: maker, applied_by: token },
+  id,
+  digest,
+  content_sha256: content_digest,
+  spec: JSON.stringify(spec),
+  state,
+  made_by: maker,
+  applied_by: token,
 });
 
 function aboutTarget(

@@ -39,7 +39,8 @@ export function compareHosts<I extends InputSchema, T>(
   { timeoutMs, signal, client, maxBytes, keep }: AskOptions<T>,
 ): Promise<T[]> {
   const pool = {
-    ...{ slots: SLOTS, patienceMs: patienceFor(timeoutMs) },
+    slots: SLOTS,
+    patienceMs: patienceFor(timeoutMs),
     serverOf: ({ server }: AskedHost<unknown>) => serverOver(server.url),
   };
   return runPool(hosts, pool, async ({ label, server, input }) =>

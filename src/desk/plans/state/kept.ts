@@ -121,7 +121,11 @@ export function createFleetStates(
       await settle();
       const before = await current();
       // Where there is no room now, no plan is written that would be removed again.
-      requireRoom(before.map((one) => one.name), stateIn(before), sent.on);
+      requireRoom(
+        before.map((one) => one.name),
+        stateIn(before),
+        sent.on,
+      );
       const plan = await create();
       try {
         await store.change(async (all) => {

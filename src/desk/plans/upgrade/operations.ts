@@ -127,8 +127,11 @@ const planUpgrade = operation({
       `admin.upgrade version=${version} targets=${what} on=${JSON.stringify(limits.on)} hosts=${hosts.length} by the key ${printable(key_id, 100)}`,
     );
     const { content, digest: contentDigest } = writeContent({
-      ...{ actions: [[INSTALL, { files: released }]], commands: [INSTALL] },
-      ...{ stop_on_error: true, timeout_s: BEGIN_S, scope: null },
+      actions: [[INSTALL, { files: released }]],
+      commands: [INSTALL],
+      stop_on_error: true,
+      timeout_s: BEGIN_S,
+      scope: null,
     });
     const spec = specOf(limits, [INSTALL], hosts.length, BEGIN_S);
     const by = grant.name;

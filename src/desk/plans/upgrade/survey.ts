@@ -37,8 +37,11 @@ export function surveyed<H>(
   const pool = { slots: SLOTS, serverOf: (host: H) => serverOver(targetOf(host).server.url) };
   return runPool(hosts, pool, async (host): Promise<HostSurvey<H>> => {
     const unfit = (why: string, known: { version: string; target: string } | null = null): HostSurvey<H> => ({
-      ...{ host, version: known?.version ?? null, target: known?.target ?? null },
-      ...{ state: "unfit", why: printable(why, 300) },
+      host,
+      version: known?.version ?? null,
+      target: known?.target ?? null,
+      state: "unfit",
+      why: printable(why, 300),
     });
     try {
       const asking = askingOf(targetOf(host), { signal, client }, timeoutMs);

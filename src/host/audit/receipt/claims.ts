@@ -47,7 +47,12 @@ export function beginOf<R extends AuditEvent>(run: string, rows: readonly R[]): 
     if (found?.[2] !== run || row.event_type === RUN_ENDED) continue;
     const [, before = "", , trace, parameters, commands = "", script = "", after = ""] = found;
     return {
-      ...{ row, before, after, script, trace: trace !== undefined, parameters: parameters ?? null },
+      row,
+      before,
+      after,
+      script,
+      trace: trace !== undefined,
+      parameters: parameters ?? null,
       commands: commands === "" ? [] : commands.split(","),
     };
   }
@@ -151,11 +156,16 @@ export function claimsOf(run: string, rows: readonly RunRow[]): RunClaims {
   const [, token = null, agent = null] = AFTER.exec(begin.after) ?? [];
   const [, plan, job = "", signed, content = ""] = JOB.exec(begin.before) ?? [];
   return {
-    ...{ id: run, status: end.status, started: begin.row.ts, ended: endRow.ts },
+    id: run,
+    status: end.status,
+    started: begin.row.ts,
+    ended: endRow.ts,
     asked_by: { surface: begin.row.event_type, client: begin.row.host_id, token, agent },
     plan:
       plan === undefined ? null : { id: plan, job, content_sha256: content, signed: signed !== undefined },
-    ...{ commands: [...begin.commands], script_sha256: begin.script, parameters_hmac: begin.parameters },
+    commands: [...begin.commands],
+    script_sha256: begin.script,
+    parameters_hmac: begin.parameters,
     outcomes: { count: end.outcomes, sha256: end.outcomesDigest },
     trace_sha256: end.trace,
     allowed: approvals.map((digest) => allowedIn(digest, rows, begin.row)),

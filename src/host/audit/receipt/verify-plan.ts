@@ -67,9 +67,15 @@ export function verifyPlan(
   );
   return {
     plan: {
-      ...{ id: plan.id, digest: plan.digest, state: plan.state, hosts: targets.length, missing },
+      id: plan.id,
+      digest: plan.digest,
+      state: plan.state,
+      hosts: targets.length,
+      missing,
       ...sight,
-      ...{ decided: claims.decided, whole: claims.isWhole, yes_in_time: inTime(yeses, sight) },
+      decided: claims.decided,
+      whole: claims.isWhole,
+      yes_in_time: inTime(yeses, sight),
     },
     runs,
   };

@@ -29,9 +29,14 @@ export function verifyRun(envelope: Envelope, trust: LogTrust, label: string | n
   for (const yes of yeses) requireYes(yes, predicate.host.id, sight);
   const parameters = checkParameters(predicate, trust.parameters);
   return {
-    ...{ label, run: claims, host_id: predicate.host.id, rows: predicate.rows.length, parameters },
+    label,
+    run: claims,
+    host_id: predicate.host.id,
+    rows: predicate.rows.length,
+    parameters,
     ...sight,
-    ...{ content_shown: null, yes_in_time: inTime(yeses, sight) },
+    content_shown: null,
+    yes_in_time: inTime(yeses, sight),
   };
 }
 

@@ -100,15 +100,16 @@ async function usableByReference(
 }
 
 const stateOf = ({ checked, focused, expanded, selected, bounds, center }: Element) => ({
-  ...{ checked, focused, expanded, selected, bounds, center },
+  checked,
+  focused,
+  expanded,
+  selected,
+  bounds,
+  center,
 });
 
 /** @throws `rejected` for a box that is none, `bad_input` without the text: nothing is done then. */
-async function requireFit(
-  elements: Elements,
-  element: Element,
-  { do: deed, text }: ActStep,
-): Promise<void> {
+async function requireFit(elements: Elements, element: Element, { do: deed, text }: ActStep): Promise<void> {
   if (deed === "set_text" && text === undefined) throw badInput("text: expected with set_text");
   if (deed === "check" || deed === "uncheck") await mustBeBox(elements, element);
 }

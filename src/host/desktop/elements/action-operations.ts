@@ -29,13 +29,7 @@ import { byHand, inWayOf } from "./in-way";
 import { isState, printLocator, STATES } from "./locator";
 import { chooseMenu, menuPath } from "./menus";
 import { mendOf } from "./missing";
-import {
-  chooseMenu as chooseMenuReal,
-  clickOn,
-  desktopOf,
-  inTurnOf,
-  select as selectReal,
-} from "./real";
+import { chooseMenu as chooseMenuReal, clickOn, desktopOf, inTurnOf, select as selectReal } from "./real";
 import { typeInto } from "./typing";
 import { FOUND, findInWays, noWay, WAYS } from "./ways";
 

@@ -136,10 +136,22 @@ const NONE = v.pipe(
 
 export const PROTOCOL: Protocol<ElementCalls> = {
   answers: {
-    ...{ survey: SURVEY, find: FOUND, look: ELEMENT, tree: TREE, at: v.array(ELEMENT) },
-    ...{ press: NONE, focus: NONE, setText: NONE, read: CONTENT, contents: v.array(v.nullable(v.string())) },
+    survey: SURVEY,
+    find: FOUND,
+    look: ELEMENT,
+    tree: TREE,
+    at: v.array(ELEMENT),
+    press: NONE,
+    focus: NONE,
+    setText: NONE,
+    read: CONTENT,
+    contents: v.array(v.nullable(v.string())),
     isCheckable: v.boolean(),
-    ...{ select: NONE, expand: NONE, scrollTo: NONE, table: TABLE, cell: ELEMENT },
+    select: NONE,
+    expand: NONE,
+    scrollTo: NONE,
+    table: TABLE,
+    cell: ELEMENT,
   },
   events: {},
 };

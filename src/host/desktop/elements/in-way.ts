@@ -58,7 +58,11 @@ export async function byHand<T>(
   const desktop = await desktopOf(service, caller);
   const requester = requesterOf(caller);
   const hands: FreeHands = {
-    ...{ desktop, requester, waiting, run, left },
+    desktop,
+    requester,
+    waiting,
+    run,
+    left,
     seesWindows: async () => (await desktop.session(requester)).system === "x11",
     async announce(why) {
       await caller.announce(`${name} by="pointer and keyboard" because=${jsonLine(why)}`);

@@ -141,7 +141,8 @@ const EXAMPLE = { element: 'button "Save" window "Order"' };
 export const press = operation({
   ...HANDS,
   name: "elements.press",
-  summary: "Press an element as its program offers it, or with the pointer where it offers nothing; returns it",
+  summary:
+    "Press an element as its program offers it, or with the pointer where it offers nothing; returns it",
   command: "AC_press_element",
   example: EXAMPLE,
   input: oneReal(WAYS),

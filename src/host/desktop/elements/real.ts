@@ -140,7 +140,9 @@ export async function becomesFocused(
   const [other] = all;
   // A list has the focus for its rows, and a document for its paragraphs.
   if (!mustSay && all.some((one) => isAround(one, element))) return;
-  const words = other ? `${other.role} ${jsonLine(other.name)} has it` : "its program does not say that it has it";
+  const words = other
+    ? `${other.role} ${jsonLine(other.name)} has it`
+    : "its program does not say that it has it";
   if (other || mustSay) throw unavailable(`${role} ${jsonLine(name)} was to get the focus, and ${words}`);
 }
 
@@ -287,7 +289,8 @@ async function shownItem(
       before = place;
       return isStill ? one : undefined;
     },
-    async () => notFound(`there is no menuitem ${jsonLine(name)} on the screen after ${secondsOf(waiting)} s`),
+    async () =>
+      notFound(`there is no menuitem ${jsonLine(name)} on the screen after ${secondsOf(waiting)} s`),
   );
 }
 

@@ -78,7 +78,9 @@ async function otherText(bus: Bus, ref: Ref, isSecret: boolean, text: string): P
 
 /** Why a text is not put in place: it may be typed into a field of text, and into nothing else. */
 async function refusal(reach: Reach, ref: Ref, why: string): Promise<Failure> {
-  return (await mayBeTyped(reach, ref)) ? untouched(`${why}: type it (AC_type_in_element)`) : unavailable(why);
+  return (await mayBeTyped(reach, ref))
+    ? untouched(`${why}: type it (AC_type_in_element)`)
+    : unavailable(why);
 }
 
 /** Whether it is a field of text, or a cell of a sheet: what else is clicked is pressed, and keys there go to all that is around it. */

@@ -210,9 +210,19 @@ function placed(role: string, name: string, bounds: Bounds): Element {
   const [x, y, width, height] = bounds;
   const states = { checked: false, focused: false, selected: false, expanded: false, secret: false };
   return {
-    ...{ role, native_role: role, name, app_name: "", window_title: "", process_id: null, native_id: "" },
-    ...{ bounds, center: [x + Math.floor(width / 2), y + Math.floor(height / 2)] },
-    ...{ enabled: true, visible: true, showing: true, ...states },
+    role,
+    native_role: role,
+    name,
+    app_name: "",
+    window_title: "",
+    process_id: null,
+    native_id: "",
+    bounds,
+    center: [x + Math.floor(width / 2), y + Math.floor(height / 2)],
+    enabled: true,
+    visible: true,
+    showing: true,
+    ...states,
   };
 }
 

@@ -81,8 +81,13 @@ const leadsOut = (path: string, folder: string): boolean =>
 export function queryOf(wanted: WantedImage, desktop: Desktop, caller: Caller): ImageQuery {
   const { detect_threshold: threshold, scales } = wanted;
   return {
-    ...{ image: sourceOf(wanted.image, desktop, caller), region: regionOf(wanted.region), threshold, scales },
-    ...{ all: false, near: false, marked: false },
+    image: sourceOf(wanted.image, desktop, caller),
+    region: regionOf(wanted.region),
+    threshold,
+    scales,
+    all: false,
+    near: false,
+    marked: false,
   };
 }
 

@@ -145,10 +145,14 @@ function blockOf(buffer: Pointer): Block {
   const [offset, size, stride, flags] = [read.u32(at, 0), read.u32(at, 4), read.i32(at, 8), read.i32(at, 12)];
   const from = maxSize === 0 ? 0 : offset % maxSize;
   return {
-    ...{ type, descriptor, at: mapOffset + from },
+    type,
+    descriptor,
+    at: mapOffset + from,
     data: (data + from) as Pointer,
     bytes: Math.min(size, maxSize - from),
-    ...{ stride, flags, ...beside },
+    stride,
+    flags,
+    ...beside,
   };
 }
 

@@ -60,8 +60,12 @@ const wordsOf = (tsv: string): SheetWord[] =>
     const [, line = "", x, y, width, height, confidence, text = ""] = WORD.exec(row) ?? [];
     if (text === "") return [];
     return {
-      ...{ line, text: text.trim() },
-      ...{ x: Number(x), y: Number(y), width: Number(width), height: Number(height) },
+      line,
+      text: text.trim(),
+      x: Number(x),
+      y: Number(y),
+      width: Number(width),
+      height: Number(height),
       confidence: Math.round(Number(confidence) * 10) / 10,
     };
   });

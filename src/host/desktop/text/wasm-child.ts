@@ -58,7 +58,12 @@ function wordsOf(engine: OCREngine, base64: string): SheetWord[] {
     if (!/\S/.test(text)) return [];
     const { left, top, right, bottom } = rect;
     return {
-      ...{ line: `${line}`, text: text.trim(), x: left, y: top, width: right - left, height: bottom - top },
+      line: `${line}`,
+      text: text.trim(),
+      x: left,
+      y: top,
+      width: right - left,
+      height: bottom - top,
       confidence: Math.round(confidence * 1_000) / 10,
     };
   });

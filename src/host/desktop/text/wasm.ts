@@ -33,8 +33,12 @@ const PROTOCOL: Protocol<TextCalls> = {
   answers: {
     read: v.array(
       v.object({
-        ...{ line: v.string(), text: v.string() },
-        ...{ x: v.number(), y: v.number(), width: v.number(), height: v.number() },
+        line: v.string(),
+        text: v.string(),
+        x: v.number(),
+        y: v.number(),
+        width: v.number(),
+        height: v.number(),
         confidence: v.number(),
       }),
     ),

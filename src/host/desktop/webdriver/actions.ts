@@ -32,8 +32,13 @@ const ITEM = v.variant("type", [
   v.object({ type: v.literal("pointerUp"), button: BUTTON }),
   v.object({ type: v.literal("pointerMove"), x: WHOLE, y: WHOLE, duration: MILLISECONDS, origin: ORIGIN }),
   v.object({
-    ...{ type: v.literal("scroll"), x: WHOLE, y: WHOLE, deltaX: WHOLE, deltaY: WHOLE },
-    ...{ duration: MILLISECONDS, origin: ORIGIN },
+    type: v.literal("scroll"),
+    x: WHOLE,
+    y: WHOLE,
+    deltaX: WHOLE,
+    deltaY: WHOLE,
+    duration: MILLISECONDS,
+    origin: ORIGIN,
   }),
 ]);
 type Item = v.InferOutput<typeof ITEM>;

@@ -65,7 +65,10 @@ export interface Queries {
  */
 export function createQueries(log: Log, mostMemory = MAX_MEMORY): Queries {
   const slots = createSlots({
-    ...{ most: 1, ownersOwn: 1, what: "queries of WebDriver", mostWaiting: MAX_WAITING },
+    most: 1,
+    ownersOwn: 1,
+    what: "queries of WebDriver",
+    mostWaiting: MAX_WAITING,
   });
   const idle: Child<QueryCalls>[] = [];
   const start = () =>
@@ -112,7 +115,11 @@ export function attributesOf(element: Element): Record<string, string> {
   const [x, y, width, height] = bounds ?? [];
   const place = { x, y, width, height, process_id };
   return {
-    ...{ role, name, native_role, app_name, window_title },
+    role,
+    name,
+    native_role,
+    app_name,
+    window_title,
     ...Object.fromEntries(BOOLEANS.map((state) => [state, `${element[state]}`])),
     ...Object.fromEntries(
       Object.entries(place).flatMap(([key, value]) => (value == null ? [] : [[key, `${value}`]])),

@@ -97,7 +97,13 @@ export function createSessions(log: Log): Sessions {
       const works: Array<() => Promise<void>> = [];
       const token = caller.request?.untilTokenEnds?.();
       const session: OpenSession = {
-        ...{ id, capabilities, queries, user, owner: ownerOf(caller.grant), window: null, pressed: [] },
+        id,
+        capabilities,
+        queries,
+        user,
+        owner: ownerOf(caller.grant),
+        window: null,
+        pressed: [],
         timeouts: { script: 30_000, pageLoad: 300_000, implicit: 0, ...(given as Partial<Timeouts>) },
         ...createReferences(),
         idle: endIn(id, capabilities),

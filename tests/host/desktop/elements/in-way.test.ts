@@ -42,7 +42,8 @@ function startDesktop(
   const folder = temporaryFolder();
   const acts: string[] = [];
   let place = shown;
-  const noting = (what: string) => async (first: unknown) => void acts.push(`${what} ${JSON.stringify(first)}`);
+  const noting = (what: string) => async (first: unknown) =>
+    void acts.push(`${what} ${JSON.stringify(first)}`);
   const elements = {
     find: async () => ({ elements: [place], more: false, deaf: [] }),
     look: async () => place,
@@ -52,7 +53,12 @@ function startDesktop(
     ...own,
   } as Partial<Elements> as Elements;
   const inputLock = createInputLock(join(folder.path, "input.lock"), async () => void acts.push("release"));
-  const hands = { move: noting("move"), click: noting("click"), strike: noting("strike"), type: noting("type") };
+  const hands = {
+    move: noting("move"),
+    click: noting("click"),
+    strike: noting("strike"),
+    type: noting("type"),
+  };
   const session = async () => ({ system: "x11", name: ":1", way: "", lacks: [] });
   const desktop = {
     ...{ elements, inputLock, turnsOf: () => desktop, heldWindows: new Map(), ...hands, session },
@@ -180,7 +186,9 @@ describe("where nothing is said,", () => {
   });
 
   test("no text is typed into what its program does not call a field", async () => {
-    using at = startDesktop({ setText: () => Promise.reject(unavailable("by its program it takes no text")) });
+    using at = startDesktop({
+      setText: () => Promise.reject(unavailable("by its program it takes no text")),
+    });
     await expect(at.call(setText, { ...SAVE, text: "ACME" })).rejects.toThrow(
       "by its program it takes no text",
     );
@@ -189,7 +197,13 @@ describe("where nothing is said,", () => {
 });
 
 describe("a text that its program does not take", () => {
-  const FIELD: Element = { ...BUTTON, role: "textbox", native_role: "entry", name: "Customer", process_id: 7 };
+  const FIELD: Element = {
+    ...BUTTON,
+    role: "textbox",
+    native_role: "entry",
+    name: "Customer",
+    process_id: 7,
+  };
   const CUSTOMER = { element: 'textbox "Customer"' };
   const takesNone = () => Promise.reject(untouched("by its program it takes no text"));
   const found = (elements: Element[]) => ({ elements, more: false, deaf: [] });
@@ -197,7 +211,10 @@ describe("a text that its program does not take", () => {
 
   test("is typed into the field, once that has the focus", async () => {
     const field = { ...FIELD, focused: true };
-    using at = startDesktop({ setText: takesNone, read: async () => ({ text: "ACME", number: null }) }, field);
+    using at = startDesktop(
+      { setText: takesNone, read: async () => ({ text: "ACME", number: null }) },
+      field,
+    );
     expect(await at.call(setText, { ...CUSTOMER, text: "ACME" })).toMatchObject({ by: "real" });
     expect(at.acts).toEqual([
       ...['move {"x":50,"y":32}', 'click {"x":50,"y":32}', 'strike ["ctrl","a"]', 'type "ACME"'],
@@ -238,9 +255,13 @@ describe("a text that its program does not take", () => {
       { hwnd: 1, title: "Order", pid: 7, focused: false },
       { hwnd: 2, title: "Terminal", pid: 8, focused: true },
     ];
-    using at = startDesktop({ setText: takesNone }, { ...FIELD, focused: true }, {
-      windows: async () => windows as unknown as Awaited<ReturnType<Desktop["windows"]>>,
-    });
+    using at = startDesktop(
+      { setText: takesNone },
+      { ...FIELD, focused: true },
+      {
+        windows: async () => windows as unknown as Awaited<ReturnType<Desktop["windows"]>>,
+      },
+    );
     await expect(at.call(setText, { ...CUSTOMER, text: "ACME" })).rejects.toThrow(
       'the window "Terminal" has the keyboard: nothing is typed',
     );
@@ -414,7 +435,8 @@ test("steps that fail say what is done: nothing, or that this one may have done 
       press: async () => (calls++ === 0 ? undefined : own()),
       isCheckable: async () => false,
     } as Partial<Elements> as Elements;
-    return (steps: Parameters<typeof act>[2]) => act(elements, {} as Snapshots, steps, { timeout: 2, signal });
+    return (steps: Parameters<typeof act>[2]) =>
+      act(elements, {} as Snapshots, steps, { timeout: 2, signal });
   };
   const two = [
     { do: "press", element: 'button "Save"' },

@@ -104,16 +104,23 @@ export async function standingOf({
       const heard = known?.lastHeard(id);
       const asked = heard ? { asked_s: heard.ago_s, current: heard.has === stamp } : NOT_HEARD;
       return {
-        ...{ name, id, created, ...asked, silent_s: known?.silentFor(id) ?? 0 },
+        name,
+        id,
+        created,
+        ...asked,
+        silent_s: known?.silentFor(id) ?? 0,
         from: known?.origins.of(id) ?? [],
       };
     }),
     following: following
       ? {
-          ...{ desk: following.address, since: following.since, snapshot: following.snapshot },
+          desk: following.address,
+          since: following.since,
+          snapshot: following.snapshot,
           ...(followerState() ?? { answered_s: null, silent_s: null, fault: null }),
           begun: following.taken_over === null ? following.begun : null,
-          ...{ taken_over: following.taken_over, notified: following.notified },
+          taken_over: following.taken_over,
+          notified: following.notified,
         }
       : null,
     ...hostsHeard(),

@@ -86,7 +86,12 @@ export const listFleet = operation({
       const { on, plan, at, by } = shown;
       const counting = new Set(applied.length > 1 ? (await placedOn(book, applied)).values() : []);
       states.push({
-        ...{ name, sha256: last?.sha256 ?? null, on, plan, at, by },
+        name,
+        sha256: last?.sha256 ?? null,
+        on,
+        plan,
+        at,
+        by,
         planned: waiting?.plan ?? null,
         ...countsOf(found?.get(name), labels),
         earlier: applied.filter((one) => one !== last && counting.has(one)).toReversed(),

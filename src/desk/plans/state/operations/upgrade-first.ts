@@ -20,8 +20,7 @@ function orderOf(found: string | null, wanted: string | null): number | undefine
 }
 
 /** Whether a host has a version before the one that is wanted, to which an upgrade leads. */
-const isEarlier = (found: string | null, wanted: string | null): boolean =>
-  (orderOf(found, wanted) ?? 0) < 0;
+const isEarlier = (found: string | null, wanted: string | null): boolean => (orderOf(found, wanted) ?? 0) < 0;
 
 /** Whether it has one after that, from which no desk takes it back. */
 export const isLater = (found: string | null, wanted: string | null): boolean =>

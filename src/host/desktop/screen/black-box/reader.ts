@@ -25,10 +25,16 @@ export function createBoxReader(log: Log, command = selfCommand(["black-box-chil
     IDLE_MS,
   );
   const looks = createSlots({
-    ...{ most: 1, ownersOwn: 1, what: "looks at the black box", mostWaiting: MOST_LOOKS },
+    most: 1,
+    ownersOwn: 1,
+    what: "looks at the black box",
+    mostWaiting: MOST_LOOKS,
   });
   const films = createSlots({
-    ...{ most: 1, ownersOwn: 1, what: "films of the black box", mostWaiting: MOST_FILMS },
+    most: 1,
+    ownersOwn: 1,
+    what: "films of the black box",
+    mostWaiting: MOST_FILMS,
   });
   return remote<BoxReader>(
     (method, args) => {
