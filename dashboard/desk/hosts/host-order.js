@@ -2,7 +2,7 @@
  * In which order and in which groups hosts are listed, and how many are in each state.
  */
 import { USUAL_SORT } from "./host-search.js";
-import { doing, STATE_ORDER, stateOf } from "./host-words.js";
+import { doing, rttMsOf, STATE_ORDER, stateOf } from "./host-words.js";
 
 /** @typedef {import("./host-words.js").Row} Row */
 /** @typedef {import("./host-row.js").Item} Item */
@@ -29,8 +29,7 @@ const SORTED = {
   now: doing,
   // The latest first.
   seen: ({ seen }) => (seen === null ? Number.POSITIVE_INFINITY : -Date.parse(seen)),
-  rtt: ({ way, rtt_ms }) =>
-    way === "link" ? (rtt_ms ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
+  rtt: (row) => rttMsOf(row) ?? Number.POSITIVE_INFINITY,
   version: ({ version }) => version ?? "",
 };
 

@@ -90,8 +90,11 @@ export const factsOf = (facts) =>
     ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
   );
 
-/** How long its link takes there and back; that of a poll is no measure of the way. @param {Row} row */
-export const rttOf = ({ way, rtt_ms }) => (way === "link" ? milliseconds(rtt_ms) : "–");
+/** How many milliseconds its link takes there and back; null without a link, as a poll is no measure of the way. @param {Row} row */
+export const rttMsOf = ({ way, state, rtt_ms }) => (way === "link" && state !== "down" ? rtt_ms : null);
+
+/** {@link rttMsOf} as text. @param {Row} row */
+export const rttOf = (row) => milliseconds(rttMsOf(row));
 
 /** When it was there last. @param {Row} row */
 export const seenTime = ({ seen }) => (seen === null ? el("span", { class: "faint" }, "–") : time(seen));
