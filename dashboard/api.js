@@ -6,7 +6,7 @@
  */
 import { ApiError, endedWords, ofAct, refusedWords, unreachable } from "./api-error.js";
 import { credentialsOf } from "./credentials.js";
-import { fileOf, jsonOf, Patience } from "./patience.js";
+import { fileOf, Patience } from "./patience.js";
 import { Session } from "./session.js";
 import { FORGET_AFTER, SharedAnswers } from "./shared-answers.js";
 import { Silence } from "./silence.js";
@@ -30,8 +30,8 @@ export const TAKES_LONG = { withinMs: 600_000 };
 /**
  * @typedef {object} SendOptions
  * @property {AbortSignal} [signal] gives it up, here and at the server
- * @property {number | null} [withinMs] milliseconds within which the answer begins, and then goes on; null where it may take as long
- *   as it does, and the page says what it waits for
+ * @property {number | null} [withinMs] milliseconds within which the answer begins, and then is here, or of a file goes on; null
+ *   where it may take as long as it does, and the page says what it waits for
  */
 
 /**
@@ -218,7 +218,7 @@ export class Api {
    * @param {SendOptions} [options]
    * @param {(response: Response, heard: () => void) => Promise<T>} [read] of a good answer
    */
-  async #send(path, token, init = {}, options = {}, read = jsonOf) {
+  async #send(path, token, init = {}, options = {}, read = (response) => response.json()) {
     const { silence } = this;
     silence.keep();
     const { signal: given, withinMs = WITHIN_MS } = options;
@@ -240,7 +240,7 @@ export class Api {
       throw silence.begin(response);
     const brokeOff = () => lost("The connection to the server was lost.");
     const answer = response.ok ? await read(response, heard).catch(brokeOff) : null;
-    const body = response.ok ? {} : await jsonOf(response, heard).catch(brokeOff);
+    const body = response.ok ? {} : await response.json().catch(brokeOff);
     silence.answered();
     if (response.ok) return /** @type {T} */ (answer);
     const message = String(body.error ?? `HTTP ${response.status}`);

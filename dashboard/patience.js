@@ -1,5 +1,5 @@
 /**
- * How long an answer may say nothing: until it begins, and then until more of it comes. A large one on a slow line takes as long as it
+ * How long an answer may say nothing: until it begins, and then until more of it comes. A large file on a slow line takes as long as it
  * takes.
  */
 import { late, stalled } from "./api-error.js";
@@ -59,15 +59,4 @@ export async function fileOf(response, heard) {
     parts.push(value);
   }
   return new Blob(parts, { type: response.headers.get("content-type") ?? "" });
-}
-
-/**
- * What an answer says in JSON.
- *
- * @param {Response} response
- * @param {() => void} heard is called with each part of it
- * @returns {Promise<any>}
- */
-export async function jsonOf(response, heard) {
-  return JSON.parse(await (await fileOf(response, heard)).text());
 }

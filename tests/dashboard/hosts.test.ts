@@ -354,7 +354,7 @@ test("the palette goes to a page, a host, a stored script and a command by their
   await page.route(/\/scripts$/, (route) => route.fulfill({ json: stored }));
   const goTo = async (words: string, option: RegExp) => {
     await page.keyboard.press("Control+k");
-    await page.getByRole("combobox").fill(words);
+    await page.getByRole("dialog").getByRole("combobox").fill(words);
     await page.getByRole("option", { name: option }).first().waitFor();
     expect(await violationsOn(page, true)).toEqual([]);
     await page.keyboard.press("Enter");

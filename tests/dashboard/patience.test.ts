@@ -9,11 +9,10 @@ async function patience() {
     over = new AbortController();
     return over.signal;
   });
-  const { Patience, fileOf, jsonOf } = await import(resolve("dashboard/patience.js"));
+  const { Patience, fileOf } = await import(resolve("dashboard/patience.js"));
   return {
     made: new Patience(75_000),
     fileOf,
-    jsonOf,
     timeIsOver: () => over.abort(),
     [Symbol.dispose]: () => clock.mockRestore(),
   };
@@ -52,26 +51,4 @@ test("a file goes on for any time while parts of it come, and is given up when n
   void writer.close();
   const whole = await file;
   expect([whole.type, [...(await whole.bytes())]]).toEqual([type, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]]);
-});
-
-test("an answer in JSON over a slow line goes on for any time while parts of it come", async () => {
-  using wait = await patience();
-  const { made, timeIsOver, jsonOf } = wait;
-  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-  const writer = writable.getWriter();
-  let came = Promise.withResolvers<void>();
-  const answer: Promise<unknown> = jsonOf(new Response(readable), () => {
-    made.heard();
-    came.resolve();
-  });
-  // A part may end within a character.
-  for (const part of Array.from(new TextEncoder().encode('{"host":"ä"}'), (byte) => Uint8Array.of(byte))) {
-    void writer.write(part);
-    await came.promise;
-    came = Promise.withResolvers();
-    timeIsOver();
-    expect(made.signal.aborted).toBe(false);
-  }
-  void writer.close();
-  expect(await answer).toEqual({ host: "ä" });
 });
