@@ -101,14 +101,17 @@ const HELPER_MS = 120_000;
 /**
  * The status of the answer of two servers to each GET of the API document, by its path. Where they differ and one answers 503, both
  * are asked again for a while: a process that helps one of them may be starting.
+ *
+ * @param own answers that the first is to give, whatever the other answers.
  */
 export async function statusesOf(
   one: AskedServer,
   other: AskedServer,
+  own: Readonly<Record<string, number>> = {},
 ): Promise<Array<Record<string, number>>> {
   const [first, second] = [await statuses(one), await statuses(other)];
   for (const end = performance.now() + HELPER_MS; performance.now() < end; ) {
-    const apart = Object.keys(first).filter((path) => first[path] !== second[path]);
+    const apart = Object.keys(first).filter((path) => first[path] !== (own[path] ?? second[path]));
     if (!apart.some((path) => first[path] === 503 || second[path] === 503)) break;
     await Bun.sleep(2_000);
     Object.assign(first, await statuses(one, apart));

@@ -6,6 +6,7 @@
  * - `taskkill /t`, with which svc ends all that a program has started: it refuses it, and svc then ends the program alone;
  * - USB devices: it shows none of the machine's;
  * - keys that robotjs sends by scan code, and the frames of windows: shims/user32.c and shims/dwmapi.c stand for both;
+ * - UI Automation, of which Wine 8 has no client: shims/uia.c stands for it (elements.ts);
  * - files that only their owner may read, named pipes of other users, several monitors, and how fast anything is.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
@@ -22,8 +23,9 @@ import { withDatabase } from "../host/audit/support";
 import { CONTINUOUS, FENCE, pixelsOf, TIGHT, view } from "../host/desktop/screen/viewer";
 import { untilWindowSays } from "../host/desktop/support";
 import { follow, missingOf, post, temporaryFolder, testWith, until } from "../support";
+import { elements } from "./elements";
 import { folderOn, type Machine, run, type Server, serve, statusesOf, thisMachine } from "./machine";
-import { PROGRAMS, startWindows, type Windows } from "./wine";
+import { INTERFACES, PROGRAMS, startWindows, type Windows } from "./wine";
 
 setDefaultTimeout(300_000);
 const test = testWith(...PROGRAMS, "xdotool", "xprop", "xclip");
@@ -85,12 +87,14 @@ describe("a host on Windows", () => {
       const { runs } = (await (await server.call("/history")).json()) as { runs: Array<{ run_id: string }> };
       return { label: "dead", name: "AC_sleep", run_id: runs[0]?.run_id ?? "" };
     };
+    // Wine has no way to list USB devices, and svc says so. The host on Linux has no accessibility bus.
+    const own = { "/usb/devices": 503, "/element_at": existsSync(INTERFACES) ? 200 : 503 };
     const [found, expected] = await statusesOf(
       { server: onWindows, values: await valuesOf(onWindows) },
       { server: onLinux, values: await valuesOf(onLinux) },
+      own,
     );
-    // Wine has no way to list USB devices, and svc says so.
-    expect(found).toEqual({ ...expected, "/usb/devices": 503 });
+    expect(found).toEqual({ ...expected, ...own });
     expect(found).toMatchObject({ "/screenshot": 200 });
   });
 
@@ -442,4 +446,8 @@ describe("the desktop of Windows:", () => {
     const { stdout } = Bun.spawnSync(["xclip", "-o", "-selection", "clipboard"], { env: windows.env });
     expect(`${stdout}`).toBe("Grüße 世界");
   });
+});
+
+describe("what programs of Windows show, by name:", () => {
+  elements(testWith(...PROGRAMS, INTERFACES), () => ({ windows, server: onWindows }));
 });

@@ -3,6 +3,7 @@
  */
 import {
   copyFileSync,
+  existsSync,
   linkSync,
   mkdirSync,
   readdirSync,
@@ -10,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { addons } from "../../build/addons";
 import type { Packages } from "../../build/targets";
 import { startDisplay } from "../host/desktop/support";
@@ -28,7 +29,13 @@ const LIBRARIES = {
   "dwmapi.dll": ["dwmapi.c", "-luser32"],
   "USERW8.dll": ["user32.c", "user32.def", "-luser32"],
 } as const;
-const HELPERS = { "ctrl-c.exe": "ctrl-c.c", "window.exe": "window.c" } as const;
+const HELPERS = { "ctrl-c.exe": "ctrl-c.c", "window.exe": "window.c", "form.exe": "form.c" } as const;
+
+/** What declares the interfaces of UI Automation (libwine-dev): without it, programs show nothing by name. */
+export const INTERFACES = "/usr/include/wine/wine/windows/uiautomationclient.h";
+/** The client of UI Automation that Wine lacks (shims/uia.c), and its classes: CUIAutomation and CUIAutomation8. */
+const CLIENT = "svcuia.dll";
+const CLASSES = ["ff48dba4-60ef-4201-aa87-54103eef594e", "e22ad333-b25f-460c-83d0-0581107395c9"];
 
 export interface Windows extends Machine, AsyncDisposable {
   /** The folder with svc.exe, the libraries and the helpers. */
@@ -70,6 +77,12 @@ export async function startWindows(): Promise<Windows> {
   mkdirSync(programs);
   copyFileSync(built.binary, join(programs, "svc.exe"));
   await compileShims(programs);
+  if (existsSync(INTERFACES)) {
+    await compileClient(join(programs, CLIENT), root);
+    const entries = join(root, "client.reg");
+    writeFileSync(entries, registered(`C:\\svc\\${CLIENT}`));
+    await settled("wine", "regedit", "/S", windowsPath(entries, prefix));
+  }
   // Beside an addon and there is where Windows looks for what it needs.
   const system = join(prefix, "drive_c", "windows", "system32");
   for (const name of Object.keys(LIBRARIES)) copyFileSync(join(programs, name), join(system, name));
@@ -98,17 +111,40 @@ function windowsPath(path: string, prefix: string): string {
   return name.replaceAll("/", "\\");
 }
 
+async function compiled(output: string, ...flags: readonly string[]): Promise<void> {
+  const line = ["x86_64-w64-mingw32-gcc", "-O1", "-s", "-o", output, ...flags];
+  const { exited } = Bun.spawn(line, { cwd: SHIMS, stdio: ["ignore", "inherit", "inherit"] });
+  if ((await exited) !== 0) throw new Error(`${output} cannot be compiled`);
+}
+
 async function compileShims(folder: string): Promise<void> {
-  const compiled = async (output: string, ...flags: readonly string[]) => {
-    const line = ["x86_64-w64-mingw32-gcc", "-O1", "-s", "-o", join(folder, output), ...flags];
-    const { exited } = Bun.spawn(line, { cwd: SHIMS, stdio: ["ignore", "inherit", "inherit"] });
-    if ((await exited) !== 0) throw new Error(`${output} cannot be compiled`);
-  };
-  const libraries = Object.entries(LIBRARIES).map(([name, made]) => compiled(name, "-shared", ...made));
+  const libraries = Object.entries(LIBRARIES).map(([name, made]) =>
+    compiled(join(folder, name), "-shared", ...made),
+  );
   const helpers = Object.entries(HELPERS).map(([name, source]) =>
-    compiled(name, "-municode", source, "-lgdi32"),
+    compiled(join(folder, name), "-municode", source, "-lgdi32"),
   );
   await Promise.all([...libraries, ...helpers]);
+}
+
+/** The two headers of Wine alone: for all others, those of mingw-w64 are the ones that fit it. */
+async function compileClient(output: string, root: string): Promise<void> {
+  const headers = join(root, "headers");
+  mkdirSync(headers);
+  for (const name of ["uiautomationclient.h", "uiautomationcore.h"])
+    copyFileSync(join(dirname(INTERFACES), name), join(headers, name));
+  const libraries = ["-lole32", "-loleaut32", "-luuid", "-luser32"];
+  await compiled(output, "-shared", "-I", headers, "uia.c", ...libraries);
+}
+
+/** What registers a library as the server of {@link CLASSES}, for regedit. */
+function registered(library: string): string {
+  const entries = CLASSES.flatMap((id) => [
+    `[HKEY_LOCAL_MACHINE\\Software\\Classes\\CLSID\\{${id}}\\InprocServer32]`,
+    `@="${library.replaceAll("\\", "\\\\")}"`,
+    '"ThreadingModel"="Both"',
+  ]);
+  return ["REGEDIT4", "", ...entries, ""].join("\r\n");
 }
 
 /** The addons of svc, but robotjs with shims/user32.c in place of user32.dll. */

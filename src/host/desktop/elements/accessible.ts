@@ -2,13 +2,14 @@
  * What elements say of themselves: one call of AT-SPI2 for each question, and plain values for answers that are not as they should be.
  */
 import * as v from "valibot";
-import { notFound } from "../../../lib/errors";
 import { valueAs } from "../../../lib/value-in";
 import type { Rect } from "../geometry";
-import { ACCESSIBLE, type Bus, isRef, NoSuchThing, type Ref } from "./bus";
+import { ACCESSIBLE, type Bus, isRef } from "./bus";
+import { NoSuchThing, type Ref } from "./ref";
 import { normalized } from "./said";
+import type { Roots } from "./search";
 
-export const REGISTRY: Ref = { bus: "org.a11y.atspi.Registry", path: "/org/a11y/atspi/accessible/root" };
+const REGISTRY: Ref = { bus: "org.a11y.atspi.Registry", path: "/org/a11y/atspi/accessible/root" };
 
 /** The faces (interfaces) of elements. */
 export const FACES = {
@@ -38,7 +39,7 @@ export const REF = v.pipe(
   v.check(isRef),
 );
 /** Elements as programs list them; what cannot be asked is left out. */
-export const REFS = v.pipe(
+const REFS = v.pipe(
   v.array(PAIR),
   v.transform((pairs): Ref[] => pairs.map(([bus, path]) => ({ bus, path })).filter(isRef)),
 );
@@ -75,6 +76,12 @@ export interface Accessibles {
   /** The cell of a table, from 0; undefined where it has no such cell. */
   cellAt(table: Ref, row: number, column: number): Promise<Ref | undefined>;
 }
+
+/** What is asked of elements on every system. */
+export type Questions = Pick<
+  Accessibles,
+  "role" | "name" | "children" | "parent" | "states" | "bounds" | "labels" | "matches" | "atPoint" | "cellAt"
+>;
 
 /** Places are asked for in the coordinates of the screen. */
 const ON_SCREEN = 0;
@@ -155,15 +162,15 @@ export function accessibles(bus: Bus): Accessibles {
   };
 }
 
-/**
- * To be called where a program says that it has no such thing: it says the same of what has gone.
- *
- * @throws `not_found` for an element without role and parent.
- */
-export async function requireThere(ask: Pick<Accessibles, "role" | "parent">, ref: Ref): Promise<void> {
-  if ((await ask.role(ref)) === 0 && (await ask.parent(ref)) === undefined)
-    throw notFound("the element has gone");
-}
+/** The programs on the bus. */
+export const rootsOf = (bus: Bus): Roots => ({
+  async list(most) {
+    const [listed] = await bus.call(REGISTRY, ACCESSIBLE, "GetChildren");
+    const refs = (valueAs(REFS, listed) ?? []).slice(0, most);
+    return Promise.all(refs.map(async (ref) => ({ ref, pid: await pidOf(bus, ref.bus) })));
+  },
+  giveUp: (name) => bus.giveUp(name),
+});
 
 /** The process of a name on the bus; null where the bus does not say. */
 export async function pidOf(bus: Bus, name: string): Promise<number | null> {

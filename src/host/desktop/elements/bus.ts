@@ -4,11 +4,12 @@
  * A program that does not answer costs its own calls only: after the first that is late, further calls to it fail at once for a while.
  */
 import * as dbus from "@jellybrick/dbus-next";
-import { timedOut, unavailable } from "../../../lib/errors";
+import { timedOut } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { socketIn } from "../bus-address";
 import { asked, CALL_MS, type Connection, PROPERTIES } from "./connection";
 import { MAX_PROGRAMS, privateLines } from "./private-lines";
+import { NoSuchThing, type Ref } from "./ref";
 
 export const ACCESSIBLE = "org.a11y.atspi.Accessible";
 export const APPLICATION = "org.a11y.atspi.Application";
@@ -16,12 +17,6 @@ export const APPLICATION = "org.a11y.atspi.Application";
 const DEAF_MS = 3_000;
 /** How many calls to one program may be under way: more only wait in its queue. One that answers slowly keeps none of another back. */
 const AT_ONCE = 48;
-
-/** An element: the name of its program on the bus, and its path there. */
-export interface Ref {
-  readonly bus: string;
-  readonly path: string;
-}
 
 /** The longest path of an element, and the longest name on the bus (D-Bus Specification, "Valid Names"), in characters. */
 const MAX_PATH = 1_024;
@@ -37,37 +32,12 @@ export const isRef = ({ bus, path }: Ref): boolean =>
   path.length <= MAX_PATH &&
   dbus.validators.isObjectPathValid(path);
 
-/** An answer that says that the program does not have such a thing, or what else it did not do. */
-export class NoSuchThing extends Error {
-  /** @param isLacking whether it says that it has no such element, interface or method, so that nothing was done. */
-  constructor(
-    message = "",
-    readonly isLacking = true,
-  ) {
-    super(message);
-  }
-}
-
-/** The errors that say so (D-Bus Specification, "Message Protocol"); Qt says of an interface that an element lacks that there is no object. */
+/**
+ * The errors that say that a program has no such thing (D-Bus Specification, "Message Protocol"). Qt says of an interface that an element lacks
+ * that there is no object.
+ */
 const LACKING =
   /^org\.freedesktop\.DBus\.Error\.(?:UnknownMethod|UnknownInterface|UnknownObject|NotSupported)$/;
-
-/**
- * Undefined, where the object has no such thing: for a call that changes something.
- *
- * @throws `unavailable` where the program broke the call off, or has gone: it may have done something. What else has gone wrong.
- */
-export function orLacking(error: unknown): undefined {
-  if (!(error instanceof NoSuchThing)) throw error;
-  if (!error.isLacking) throw unavailable("the program was asked to do it, and does not say what came of it");
-  return undefined;
-}
-
-/** No values, where the object has no such thing. @throws what else has gone wrong. */
-export function orNone(error: unknown): unknown[] {
-  if (error instanceof NoSuchThing) return [];
-  throw error;
-}
 
 /** Calls a method. @returns what it answers. @throws {@link NoSuchThing}; a `timeout` or `unavailable` failure. */
 type Call = (

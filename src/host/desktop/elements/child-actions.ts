@@ -4,48 +4,27 @@
  * What was to change is looked at afterwards: an answer of true proves nothing.
  */
 import * as v from "valibot";
-import { sleep } from "../../../lib/deadline";
-import { notFound, rejected, tooLarge, unavailable, untouched } from "../../../lib/errors";
-import { nearest } from "../../../lib/nearest";
-import { jsonLine } from "../../../lib/sanitize";
-import { type Accessibles, FACES, MAX_CHILDREN, REF, requireThere } from "./accessible";
-import { type Bus, NoSuchThing, orLacking, type Ref } from "./bus";
-import type { TableText } from "./calls";
+import { rejected, unavailable, untouched } from "../../../lib/errors";
+import { type Accessibles, FACES, MAX_CHILDREN, REF } from "./accessible";
+import type { Bus } from "./bus";
+import { comes } from "./deeds";
+import { type Asking, itemOf, wordsOf } from "./items";
 import { COMBO_BOX, hasItem } from "./labels";
-import { isNamed } from "./names";
 import { actionsOf, doAction } from "./press";
+import { NoSuchThing, orLacking, type Ref, requireThere } from "./ref";
 import { normalized, STATE } from "./said";
-import type { Search } from "./search";
+import type { Table } from "./tables";
 
 /** What an action of an element uses. */
-export interface Reach {
+export interface Reach extends Asking {
   readonly bus: Bus;
   readonly ask: Accessibles;
-  readonly look: Pick<Search, "below">;
 }
 
-/** The numbers of items: of lists, menus, tables, trees and tabs. */
-const ITEMS: readonly number[] = [8, 32, 35, 37, 44, 45, 56, 90, 91];
-const LABEL = 29;
 const MENU_ITEMS: ReadonlySet<number> = new Set([8, 35, 45]);
 const TABLES: ReadonlySet<number> = new Set([55, 66]);
-/** How many items are compared with the one that is wanted. */
-const MAX_ITEMS = 2_000;
 /** How far the table of a cell, and what selects an item, may be above it. */
 const MAX_CLIMB = 4;
-/** How long a program may take to show what it did. */
-const SETTLE_MS = 2_500;
-const POLL_MS = 25;
-
-/** Whether it comes true within `ms`. */
-export async function comes(look: () => Promise<boolean>, ms = SETTLE_MS): Promise<boolean> {
-  const end = performance.now() + ms;
-  for (;;) {
-    if (await look()) return true;
-    if (performance.now() > end) return false;
-    await sleep(POLL_MS, undefined);
-  }
-}
 
 /** @returns what the program answers; undefined where it has no such thing. */
 const ifThere = <T>(answer: Promise<T>): Promise<T | undefined> =>
@@ -77,28 +56,6 @@ async function act({ bus, ask }: Reach, ref: Ref, wanted: RegExp): Promise<boole
 /** As {@link change}, of a child. @returns whether the program says that it did; undefined where that selects nothing. */
 const selectChild = (bus: Bus, ref: Ref, at: number): Promise<boolean | undefined> =>
   bus.change(ref, FACES.selection, "SelectChild", "i", [at]).then(([done]) => done === true, orLacking);
-
-/** The name of an item, or of what is in it. */
-async function wordsOf({ ask, look }: Reach, ref: Ref): Promise<string> {
-  const name = await ask.name(ref);
-  if (name !== "") return name;
-  const inside = await Promise.all((await look.below(ref, undefined, 20)).map((one) => ask.name(one)));
-  return inside.filter((word, nth) => word !== "" && word !== inside[nth - 1]).join(" ");
-}
-
-async function itemOf(reach: Reach, ref: Ref, item: string): Promise<Ref> {
-  const items = await reach.look.below(ref, ITEMS, MAX_ITEMS);
-  // The items of a list of Java are labels.
-  const refs = items.length > 0 ? items : await reach.look.below(ref, [LABEL], MAX_ITEMS);
-  const names = await Promise.all(refs.map((one) => wordsOf(reach, one)));
-  const at = names.findIndex((name) => isNamed(name, { name: item }));
-  const found = refs[at];
-  if (found) return found;
-  const close = nearest(item, new Set(names.filter((name) => name !== "")));
-  throw notFound(
-    `there is no item ${jsonLine(item)}${close === undefined ? "" : `; there is ${jsonLine(close)}`}`,
-  );
-}
 
 /** The elements around one, the nearest first. */
 export async function above(ask: Accessibles, ref: Ref, most = MAX_CLIMB): Promise<Ref[]> {
@@ -211,87 +168,32 @@ async function showsList(ask: Accessibles, ref: Ref): Promise<boolean> {
   return inside.includes(true);
 }
 
-const MAX_COLUMNS = 50;
-/** How much text the rows of an answer have, in characters: the whole of it is read on the event loop of svc. */
-const MAX_TABLE_TEXT = 2_000_000;
-
-/** @param first the first row, from 1. @throws `unavailable` where it is no table. */
-export async function readTable(reach: Reach, ref: Ref, first: number, most: number): Promise<TableText> {
-  const { rows: total, columns: width } = await sizeOf(reach, ref);
-  const columns = await columnsOf(reach, ref, Math.min(width, MAX_COLUMNS));
-  const rows: Array<Record<string, string>> = [];
-  let text = MAX_TABLE_TEXT;
-  for (let row = first - 1; row < Math.min(total, first - 1 + most); row++) {
-    const cells = await Promise.all(
-      columns.map(async (_, column) => {
-        const cell = await reach.ask.cellAt(ref, row, column);
-        return cell ? { role: await reach.ask.role(cell), text: await cellText(reach, cell) } : undefined;
-      }),
-    );
-    // Browsers count the headers as a row.
-    if (cells.every((cell) => cell && HEADERS.has(cell.role))) continue;
-    text -= columns.reduce((sum, name, column) => sum + name.length + (cells[column]?.text.length ?? 0), 0);
-    if (text < 0)
-      throw tooLarge(
-        `${rows.length + 1} rows of the table have more than ${MAX_TABLE_TEXT} characters: read fewer`,
-      );
-    rows.push(Object.fromEntries(columns.map((name, column) => [name, cells[column]?.text ?? ""])));
-  }
-  return { columns, rows, total };
-}
-
-const HEADERS: ReadonlySet<number> = new Set([10, 57]);
-const PASSWORD = 40;
-
-async function cellText(reach: Reach, cell: Ref): Promise<string> {
-  if ((await reach.ask.role(cell)) === PASSWORD) return "";
-  const words = await wordsOf(reach, cell);
-  if (words !== "") return words;
-  const text = await textOf(reach.bus, cell);
-  return typeof text === "string" ? normalized(text) : "";
-}
-
-async function sizeOf({ bus }: Reach, ref: Ref) {
+/** A table of a program, by the interface for tables. @throws `unavailable` where it is none. */
+export async function tableOf(reach: Reach, ref: Ref): Promise<Table> {
+  const { bus, ask } = reach;
   const [rows, columns] = await Promise.all([
     property(bus, ref, FACES.table, "NRows"),
     property(bus, ref, FACES.table, "NColumns"),
   ]);
   if (typeof rows !== "number" || typeof columns !== "number")
     throw unavailable("by its program it is no table");
-  return { rows, columns };
-}
-
-/** The names of the columns, each once; those without one are numbered from 1. */
-async function columnsOf({ bus, ask }: Reach, ref: Ref, count: number): Promise<string[]> {
-  const names = await Promise.all(
-    Array.from({ length: count }, async (_, column) => {
-      const header = v.safeParse(REF, await ask1(bus, ref, FACES.table, "GetColumnHeader", "i", [column]));
-      const name = header.success ? await ask.name(header.output) : "";
-      if (name !== "") return name;
-      const words = await ask1(bus, ref, FACES.table, "GetColumnDescription", "i", [column]);
-      return typeof words === "string" ? normalized(words) : "";
-    }),
-  );
-  return names.map((name, at) =>
-    name === "" || names.indexOf(name) < at ? `${name} ${at + 1}`.trim() : name,
-  );
-}
-
-/** The cell in a row and column, from 1, or a column by its name. @throws `not_found`. */
-export async function cellOf(reach: Reach, ref: Ref, row: number, column: number | string): Promise<Ref> {
-  const size = await sizeOf(reach, ref);
-  const at = typeof column === "number" ? column - 1 : await columnNamed(reach, ref, size.columns, column);
-  if (row > size.rows || at >= size.columns)
-    throw notFound(`there is no such cell: the table has ${size.rows} rows and ${size.columns} columns`);
-  const cell = await reach.ask.cellAt(ref, row - 1, at);
-  if (!cell) throw notFound("the program has no such cell");
-  return cell;
-}
-
-async function columnNamed(reach: Reach, ref: Ref, count: number, name: string): Promise<number> {
-  const columns = await columnsOf(reach, ref, Math.min(count, MAX_COLUMNS));
-  const at = columns.indexOf(normalized(name));
-  if (at >= 0) return at;
-  const known = columns.slice(0, 10).map((one) => jsonLine(one));
-  throw notFound(`there is no column ${jsonLine(name)}: there are ${known.join(", ")}`);
+  const header = async (column: number): Promise<string> => {
+    const said = v.safeParse(REF, await ask1(bus, ref, FACES.table, "GetColumnHeader", "i", [column]));
+    const name = said.success ? await ask.name(said.output) : "";
+    if (name !== "") return name;
+    const words = await ask1(bus, ref, FACES.table, "GetColumnDescription", "i", [column]);
+    return typeof words === "string" ? normalized(words) : "";
+  };
+  return {
+    ref,
+    rows,
+    columns,
+    headers: (count) => Promise.all(Array.from({ length: count }, (_, column) => header(column))),
+    async text(cell) {
+      const words = await wordsOf(reach, cell);
+      if (words !== "") return words;
+      const text = await textOf(bus, cell);
+      return typeof text === "string" ? normalized(text) : "";
+    },
+  };
 }

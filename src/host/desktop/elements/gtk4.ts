@@ -4,7 +4,7 @@
  */
 import type { Rect } from "../geometry";
 import type { Accessibles } from "./accessible";
-import type { Ref } from "./bus";
+import type { Ref } from "./ref";
 import { STATE } from "./said";
 import type { XWindow, XWindows } from "./x-windows";
 

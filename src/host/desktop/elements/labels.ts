@@ -1,7 +1,7 @@
 /**
  * The label that names a field: the one that its program says, else the one beside it.
  */
-import type { Accessibles } from "./accessible";
+import type { Questions } from "./accessible";
 import { besideOf, LABELLED, labelText } from "./names";
 import type { ElementNode, Search } from "./search";
 
@@ -16,7 +16,7 @@ export const mayBeLabelled = ({ role, name }: ElementNode): boolean =>
 
 /** The name that a label gives to a field; empty where none does. @param texts those of the window. @param fields those of the window. */
 export async function labelOf(
-  ask: Accessibles,
+  ask: Questions,
   below: Search["below"],
   field: ElementNode,
   texts: readonly ElementNode[],
@@ -33,7 +33,7 @@ export async function labelOf(
 
 /** Whether a combo box has an item of its own name: then that is what is chosen in it. */
 export async function hasItem(
-  ask: Accessibles,
+  ask: Questions,
   below: Search["below"],
   { ref, name }: Pick<ElementNode, "ref" | "name">,
 ): Promise<boolean> {

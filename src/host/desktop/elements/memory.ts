@@ -4,8 +4,8 @@
  *
  * A path there names one element for as long as the program runs: its role is asked once. What may hold others is listed anew each time.
  */
-import type { Accessibles } from "./accessible";
-import type { Ref } from "./bus";
+import type { Questions } from "./accessible";
+import type { Ref } from "./ref";
 
 /** What holds nothing in nearly all programs: labels, boxes, buttons, fields, bars. */
 const LEAVES: ReadonlySet<number> = new Set([7, 26, 27, 29, 40, 42, 43, 44, 48, 50, 51, 61, 62, 79, 116]);
@@ -17,7 +17,7 @@ const MAX_REMEMBERED = 50_000;
 const MAX_PROGRAMS = 200;
 
 /** Answers of earlier walks. */
-export interface Memory extends Pick<Accessibles, "role" | "children"> {
+export interface Memory extends Pick<Questions, "role" | "children"> {
   /** Remembers what the program of this name says from now on. */
   begin(bus: string): void;
   /** Whether it does. */
@@ -33,7 +33,7 @@ export interface Memory extends Pick<Accessibles, "role" | "children"> {
 
 const keyOf = ({ bus, path }: Ref) => `${bus}${path}`;
 
-export function remembering(ask: Accessibles): Memory {
+export function remembering(ask: Questions): Memory {
   const programs = new Set<string>();
   const roles = new Map<string, number>();
   const empty = new Map<string, { readonly until: number; readonly role: number }>();

@@ -3,8 +3,9 @@
  */
 import { sleep } from "../../../lib/deadline";
 import { failureOf, timedOut, unavailable, untouched } from "../../../lib/errors";
-import { type Accessibles, FACES, requireThere } from "./accessible";
-import { type Bus, orLacking, orNone, type Ref, rootOf } from "./bus";
+import { type Accessibles, FACES } from "./accessible";
+import { type Bus, rootOf } from "./bus";
+import { orLacking, orNone, type Ref, requireThere } from "./ref";
 
 /** Names of actions that are what a press does. */
 const PRESSES = /^(?:click|press|activate|jump|open|toggle|do ?default)$/i;

@@ -4,8 +4,9 @@
 import { unavailable } from "../../../lib/errors";
 import type { Rect } from "../geometry";
 import { type Accessibles, FACES } from "./accessible";
-import type { Ref } from "./bus";
-import { above, change, comes, property, type Reach } from "./child-actions";
+import { above, change, property, type Reach } from "./child-actions";
+import { comes } from "./deeds";
+import type { Ref } from "./ref";
 import { STATE } from "./said";
 
 const ANYWHERE = 6;

@@ -3,17 +3,16 @@
  *
  * Bounded in elements; one that does not answer is left out, and named.
  */
-import * as v from "valibot";
 import { deadline } from "../../../lib/deadline";
 import { failureOf, timedOut } from "../../../lib/errors";
 import type { Rect } from "../geometry";
-import { type Accessibles, pidOf, REFS, REGISTRY } from "./accessible";
-import { type Bus, NoSuchThing, type Ref } from "./bus";
+import type { Questions } from "./accessible";
 import { COMBO_BOX, labelOf, mayBeLabelled } from "./labels";
 import type { Locator } from "./locator";
 import { type Memory, remembering } from "./memory";
 import { namedBy } from "./named-by";
 import { folded, hasStates, LABEL_ROLES, LABELLED, NAMED_BY_CONTENT } from "./names";
+import { NoSuchThing, type Ref } from "./ref";
 import { numbersOf } from "./roles";
 import { normalized, STATE } from "./said";
 import { cellsByAddress, holdsSheet } from "./sheets";
@@ -34,11 +33,11 @@ const MAX_CONTENT = 60;
 const LIST_MS = 3_000;
 const SEARCH_MS = 6_000;
 
-/** A program on the bus. */
+/** A program that can be asked. */
 export interface Program {
   readonly ref: Ref;
   readonly name: string;
-  /** Null where the bus does not say. */
+  /** Null where nobody says. */
   readonly pid: number | null;
 }
 
@@ -65,6 +64,14 @@ export interface SearchResult {
   readonly deaf: readonly string[];
 }
 
+/** The programs of a desktop, and what ends the questions to one. */
+export interface Roots {
+  /** Those that can be asked, and their processes. @throws an `unavailable` failure where none can. */
+  list(most: number): Promise<ReadonlyArray<Pick<Program, "ref" | "pid">>>;
+  /** Has what waits for the program fail at once, and for a while all further questions to it: it answers, and takes too long. */
+  giveUp(bus: string): void;
+}
+
 /** Searches. Each throws an `unavailable` failure where the bus has gone. */
 export interface Search {
   programs(): Promise<{ programs: Program[]; deaf: string[] }>;
@@ -82,7 +89,7 @@ export interface Search {
 }
 
 /** The elements below one, by the search of the program, else step by step. */
-function lister(ask: Accessibles, memory: Memory): Search["below"] {
+function lister(ask: Questions, memory: Memory): Search["below"] {
   const walk = async (from: Ref, wanted: ReadonlySet<number> | undefined, most: number): Promise<Ref[]> => {
     const isKept = memory.holds(from.bus);
     const { role: roleOf, children: childrenOf } = isKept ? memory : ask;
@@ -145,7 +152,7 @@ function inOrder(from: Ref, inside: ReadonlyMap<Ref, readonly Ref[]>): Ref[] {
 }
 
 /** What of one place a locator names. */
-function matcher(ask: Accessibles, memory: Memory, below: Search["below"], look: Search["look"]) {
+function matcher(ask: Questions, memory: Memory, below: Search["below"], look: Search["look"]) {
   const inPlace = async (place: Place, locator: Locator): Promise<ElementNode[]> => {
     const { role, name, pattern } = locator;
     const fits = namedBy(locator);
@@ -199,26 +206,23 @@ function matcher(ask: Accessibles, memory: Memory, below: Search["below"], look:
   return inPlace;
 }
 
-export function search(bus: Bus, ask: Accessibles): Search {
+export function search(roots: Roots, ask: Questions): Search {
   /** @throws a `timeout` failure where a program takes longer; what else waits for it fails then too. */
   const within = <T>(ms: number, name: string, work: Promise<T>): Promise<T> =>
     deadline(work, {
       ms,
       late() {
-        bus.giveUp(name);
+        roots.giveUp(name);
         throw timedOut("the program takes too long");
       },
     });
   /** What programs were called when they answered last: one that does not is still known by it. */
   const names = new Map<string, string>();
   const programs = async () => {
-    const [listed] = await bus.call(REGISTRY, "org.a11y.atspi.Accessible", "GetChildren");
-    const read = v.safeParse(REFS, listed);
-    const refs = (read.success ? read.output : []).slice(0, MAX_PROGRAMS);
+    const listed = await roots.list(MAX_PROGRAMS);
     const deaf: string[] = [];
     const all = await Promise.all(
-      refs.map(async (ref): Promise<Program[]> => {
-        const pid = await pidOf(bus, ref.bus);
+      listed.map(async ({ ref, pid }): Promise<Program[]> => {
         try {
           const name = await within(LIST_MS, ref.bus, ask.name(ref));
           names.set(ref.bus, name);
@@ -230,7 +234,7 @@ export function search(bus: Bus, ask: Accessibles): Search {
         }
       }),
     );
-    const there = new Set(refs.map((ref) => ref.bus));
+    const there = new Set(listed.map(({ ref }) => ref.bus));
     for (const bus of names.keys()) if (!there.has(bus)) names.delete(bus);
     return { programs: all.flat(), deaf };
   };

@@ -4,22 +4,17 @@
  * Promise: only a field of text may be typed into, whose program has nothing that puts a text there, or which holds what it held before.
  * What a program changed as it took it, such as a text that was cut, is not typed again.
  */
-import { type Failure, rejected, unavailable, untouched } from "../../../lib/errors";
-import { type Accessibles, FACES, MAX_CHILDREN, requireThere } from "./accessible";
-import { type Bus, orLacking, orNone, type Ref, rootOf } from "./bus";
-import { comes } from "./child-actions";
-import { COMBO_BOX } from "./labels";
+import { type Failure, rejected } from "../../../lib/errors";
+import { type Accessibles, FACES, MAX_CHILDREN } from "./accessible";
+import { type Bus, rootOf } from "./bus";
+import { comes, isField, notTaken, otherText, SAYS_TAKEN, SHOWS_MS } from "./deeds";
 import { folded } from "./names";
+import { orLacking, orNone, type Ref, requireThere } from "./ref";
 import { PASSWORD } from "./roles";
-import { STATE } from "./said";
 import { heldBy, MAX_TEXT, numberOf, readText } from "./texts";
 
 const SPIN = 52;
 const CELL = 56;
-/** Fields of text: password text, spin button, text, autocomplete, edit bar, entry, and combo boxes that have one. */
-const FIELDS: ReadonlySet<number> = new Set([COMBO_BOX, PASSWORD, SPIN, 61, 76, 77, 79]);
-/** How long a program may take to show the text that it says it took, in milliseconds. */
-const SHOWS_MS = 1_000;
 
 /** What is asked of a program. */
 interface Reach {
@@ -55,9 +50,9 @@ export async function setText(reach: Reach, ref: Ref, text: string): Promise<voi
   // Some answer that they did, and did not; a browser shows it a little later.
   const isDone = answer[0] === true ? await comes(isThere, SHOWS_MS) : (await isThere()) && !isSecret;
   if (isDone) return;
-  if (now === undefined || now !== before) throw unavailable(await otherText(bus, ref, isSecret, text));
-  const says = "the program says that it took the text, and does not hold it";
-  throw await refusal(reach, ref, answer[0] === true ? says : "the program did not take the text");
+  if (now === undefined || now !== before)
+    throw otherText(isSecret ? undefined : await readText(bus, ref, MAX_TEXT), text);
+  throw await refusal(reach, ref, answer[0] === true ? SAYS_TAKEN : "the program did not take the text");
 }
 
 /** What a field holds: its text; of a secret how many characters, as GTK says dots, and Qt nothing. Undefined where nobody knows. */
@@ -67,27 +62,10 @@ const heldIn = (bus: Bus, ref: Ref, isSecret: boolean) => async (): Promise<stri
   return typeof count === "number" ? count : undefined;
 };
 
-/** That a field holds another text than was put into it. Of what it holds nothing is said: what goes into fields is kept out of logs. */
-async function otherText(bus: Bus, ref: Ref, isSecret: boolean, text: string): Promise<string> {
-  const taken = "the program was given the text, and does not hold it";
-  const now = isSecret ? undefined : await readText(bus, ref, MAX_TEXT);
-  if (typeof now !== "string") return taken;
-  const [is, was] = [[...now].length, [...text].length];
-  return `${taken}: it holds another one, of ${is} characters in place of ${was} (AC_read_element reads it)`;
-}
-
-/** Why a text is not put in place: it may be typed into a field of text, and into nothing else. */
-async function refusal(reach: Reach, ref: Ref, why: string): Promise<Failure> {
-  return (await mayBeTyped(reach, ref))
-    ? untouched(`${why}: type it (AC_type_in_element)`)
-    : unavailable(why);
-}
-
-/** Whether it is a field of text, or a cell of a sheet: what else is clicked is pressed, and keys there go to all that is around it. */
-async function mayBeTyped({ ask }: Reach, ref: Ref): Promise<boolean> {
-  const role = await ask.role(ref);
-  if (role === CELL) return isOfSheet(ask, ref);
-  return FIELDS.has(role) && (await ask.states(ref))(STATE.editable);
+/** Why a text is not put in place: it may be typed into a field of text, or a cell of a sheet, and into nothing else. */
+async function refusal({ ask }: Reach, ref: Ref, why: string): Promise<Failure> {
+  const isCell = (await ask.role(ref)) === CELL;
+  return notTaken(why, await (isCell ? isOfSheet(ask, ref) : isField(ask, ref)));
 }
 
 /** Whether a cell is of LibreOffice Calc, and not of a table of Writer: a sheet has more cells than any list. */

@@ -2,10 +2,10 @@
  * Cells of a sheet of LibreOffice Calc by their addresses, as `cell "B200"`: a sheet says that it has 17 thousand million children, so
  * that they are neither listed nor searched, and its table is asked for the one cell.
  */
-import type { Accessibles } from "./accessible";
-import type { Ref } from "./bus";
+import type { Questions } from "./accessible";
 import type { Locator } from "./locator";
 import { folded } from "./names";
+import type { Ref } from "./ref";
 import type { Place, Search } from "./search";
 
 const CELL = 56;
@@ -33,7 +33,7 @@ export function cellAddress(
 
 /** The cells of a sheet that a locator names by address; undefined for a locator that names no address. */
 export async function cellsByAddress(
-  ask: Accessibles,
+  ask: Questions,
   below: Search["below"],
   place: Place,
   { name, exact = true }: Locator,

@@ -2,8 +2,8 @@
  * Which programs are on the accessibility bus, and whether they show anything there: read in the child process.
  */
 import { failureOf } from "../../../lib/errors";
-import { NoSuchThing } from "./bus";
 import type { Survey } from "./calls";
+import { NoSuchThing } from "./ref";
 import type { Client } from "./tree";
 
 /** How many elements of a window are counted, and how many of its windows are looked at. */

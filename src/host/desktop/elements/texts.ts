@@ -3,7 +3,8 @@
  * of a field that shows dots.
  */
 import { FACES } from "./accessible";
-import { type Bus, orNone, type Ref } from "./bus";
+import type { Bus } from "./bus";
+import { orNone, type Ref } from "./ref";
 
 /** The longest text that is read, in characters. */
 export const MAX_TEXT = 100_000;

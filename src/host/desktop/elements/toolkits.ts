@@ -4,8 +4,9 @@
  */
 import type { Rect } from "../geometry";
 import { type Accessibles, pidOf } from "./accessible";
-import { APPLICATION, type Bus, NoSuchThing, type Ref, rootOf } from "./bus";
+import { APPLICATION, type Bus, rootOf } from "./bus";
 import { gtk4 } from "./gtk4";
+import { NoSuchThing, type Ref } from "./ref";
 import type { XWindow, XWindows } from "./x-windows";
 
 /** Questions to elements as `ask` has them, with what their toolkits say otherwise mended. */

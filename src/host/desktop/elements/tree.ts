@@ -4,20 +4,19 @@
 import { deadline } from "../../../lib/deadline";
 import { failureOf } from "../../../lib/errors";
 import type { Point, Rect } from "../geometry";
-import type { Accessibles } from "./accessible";
-import { type Bus, NoSuchThing, type Ref } from "./bus";
+import type { Questions } from "./accessible";
 import type { TreeScope } from "./calls";
 import type { Frame } from "./frames";
 import { COMBO_BOX, labelOf, mayBeLabelled } from "./labels";
 import { LABEL_ROLES, LABELLED } from "./names";
+import { NoSuchThing, type Ref } from "./ref";
 import { PASSWORD } from "./roles";
 import { STATE } from "./said";
 import type { ElementNode, Place, Search } from "./search";
 
 /** What asks programs. */
 export interface Client {
-  readonly bus: Bus;
-  readonly ask: Accessibles;
+  readonly ask: Questions;
   readonly look: Search;
 }
 
@@ -61,7 +60,7 @@ export function withinText(all: readonly ElementNode[]): readonly ElementNode[] 
  * @param ms after which nothing more is read; `more` says so.
  */
 export async function readTree(
-  { ask, look }: Pick<Client, "ask" | "look">,
+  { ask, look }: Client,
   { id, shown, ...scope }: TreeScope,
   most: number,
   placeOf: (id: string) => Place,
@@ -121,7 +120,7 @@ function flat(window: NodeTree): ElementNode[] {
 }
 
 /** The tree with the names of labels for fields that have none. */
-async function labelled({ ask, look }: Pick<Client, "ask" | "look">, window: NodeTree): Promise<NodeTree> {
+async function labelled({ ask, look }: Client, window: NodeTree): Promise<NodeTree> {
   const all = flat(window);
   const fields = all.filter(({ role }) => LABELLED.has(role));
   const texts = all.filter(({ role }) => LABEL_ROLES.includes(role));

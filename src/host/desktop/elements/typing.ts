@@ -27,7 +27,7 @@ async function giveKeys(hands: Hands, element: Element): Promise<void> {
   await focusOn(hands, there);
   const isClicked = there.showing && there.center !== null;
   // Wayland says of no window whose it is.
-  if (isClicked || (await desktop.session(requester)).system !== "x11") return;
+  if (isClicked || (await desktop.session(requester)).system === "wayland") return;
   const focused = (await desktop.windows(requester))?.find((window) => window.focused);
   if (focused && focused.pid !== null && focused.pid === element.process_id) return;
   const whose = focused ? `, and the window ${jsonLine(focused.title)} has the keyboard` : "";

@@ -1,30 +1,20 @@
 /**
- * The child process that speaks to the accessibility bus: what programs send is read there and nowhere else.
+ * The child process that speaks to programs, over the accessibility bus or by UI Automation: what they send is read there and nowhere else.
  */
 import { invoke, remote, serveParent } from "../../../lib/child";
 import { confineLightly } from "../../../lib/confine";
 import { deadline } from "../../../lib/deadline";
-import { timedOut, unavailable, untouched } from "../../../lib/errors";
+import { timedOut, unavailable } from "../../../lib/errors";
 import { lowerPriority } from "../../../lib/priority";
-import { desktopVariables } from "../session";
-import { accessibles, FACES, requireThere } from "./accessible";
-import { type Bus, orLacking, type Ref } from "./bus";
-import type { Branch, Content, Element, ElementCalls } from "./calls";
-import { cellOf, expand, readTable, select } from "./child-actions";
-import { framesAt } from "./frames";
+import type { Branch, Element, ElementCalls } from "./calls";
 import { stateOf } from "./names";
-import { openBus } from "./open-bus";
-import { press } from "./press";
+import { type Ref, requireThere } from "./ref";
 import { nativeRoleOf, PASSWORD, roleOf } from "./roles";
 import { STATE } from "./said";
-import { scrollTo } from "./scrolling";
-import { type ElementNode, type Place, search } from "./search";
-import { setText } from "./set-text";
+import type { ElementNode, Place } from "./search";
+import type { Session } from "./session";
 import { survey } from "./survey";
-import { MAX_TEXT, numberOf, readText } from "./texts";
-import { mended } from "./toolkits";
-import { type Client, type NodeTree, readAt, readTree, withinText } from "./tree";
-import { type XWindow, type XWindows, xWindows } from "./x-windows";
+import { type NodeTree, readAt, readTree, withinText } from "./tree";
 
 /** How long a call may take, in milliseconds: less than after which the parent ends this process, with the calls of all. */
 const CALL_MS = 13_000;
@@ -34,35 +24,23 @@ const inTime = (work: () => Promise<unknown>): Promise<unknown> =>
   deadline(work(), {
     ms: CALL_MS,
     late() {
-      throw timedOut("programs on the accessibility bus take too long to answer");
+      throw timedOut("programs take too long to say what they show");
     },
   });
 
-interface Session extends Client {
-  /** The variables of the session of the desktop. */
-  readonly env: NodeJS.ProcessEnv;
-  readonly windows: XWindows;
-  close(): void;
+/** @throws an `unavailable` failure that says what is missing. */
+async function openSession(env: NodeJS.ProcessEnv, looks?: "looks"): Promise<Session> {
+  if (process.platform === "linux") return (await import("./atspi")).openAtspi(env, looks);
+  if (process.platform === "win32") return (await import("./uia/session")).openUia();
+  throw unavailable("elements by name: not on this platform");
 }
 
 export default async function elementsChild(): Promise<void> {
   const given = { ...process.env };
   let opened: Promise<Session> | undefined;
-  const open = async (looks?: "looks"): Promise<Session> => {
-    if (process.platform !== "linux") throw unavailable("elements by name: not on this platform");
-    const env = { ...given, ...(await desktopVariables(given)) };
-    const bus = await openBus(env, looks);
-    const windows = xWindows(env);
-    const ask = mended(bus, accessibles(bus), windows);
-    const close = () => {
-      windows.close();
-      bus.close();
-    };
-    return { bus, ask, look: search(bus, ask), env, windows, close };
-  };
   const use = async (): Promise<Session> => {
-    if (opened && (await opened.catch(() => undefined))?.bus.isOpen !== true) opened = undefined;
-    opened ??= open();
+    if (opened && (await opened.catch(() => undefined))?.isOpen !== true) opened = undefined;
+    opened ??= openSession(given);
     return opened;
   };
   lowerPriority();
@@ -70,7 +48,7 @@ export default async function elementsChild(): Promise<void> {
   const own: ElementCalls = {
     ...calls(use),
     async survey() {
-      const session = await open("looks");
+      const session = await openSession(given, "looks");
       try {
         return await survey(session);
       } finally {
@@ -98,43 +76,30 @@ function calls(use: () => Promise<Session>): Omit<ElementCalls, "survey"> {
     },
     async at(x, y) {
       const session = await use();
-      const frames = await framesAt(session.env, x, y).catch(() => []);
-      const isOnTop = (one: XWindow) => `${[one.x, one.y, one.width, one.height]}` === `${frames[0]}`;
-      const popup = (await session.windows.list()).find((one) => one.isPopup && isOnTop(one));
+      const { frames, popup } = await session.framesAt(x, y);
       return (await readAt(session, { x, y }, frames, popup)).map(described);
     },
     async contents(ids, characters) {
-      const session = await use();
+      const { deeds } = await use();
       const first = async (id: string) => {
-        const { text, number } = await read(session, refOf(id));
+        const { text, number } = await deeds.read(refOf(id));
         return text?.slice(0, characters) ?? (number === null ? null : `${number}`);
       };
       return Promise.all(ids.map((id) => first(id).catch(() => null)));
     },
-    async press(id) {
-      const { bus, ask } = await use();
-      await press(bus, ask, refOf(id));
-    },
-    async focus(id) {
-      const { bus, ask } = await use();
-      const answer = await bus.change(refOf(id), FACES.component, "GrabFocus").catch(orLacking);
-      if (answer?.[0] === true) return;
-      await requireThere(ask, refOf(id));
-      throw answer
-        ? unavailable("the program did not focus it")
-        : untouched("by its program it cannot be focused");
-    },
-    setText: async (id, text) => setText(await use(), refOf(id), text),
-    read: async (id) => read(await use(), refOf(id)),
+    press: async (id) => (await use()).deeds.press(refOf(id)),
+    focus: async (id) => (await use()).deeds.focus(refOf(id)),
+    setText: async (id, text) => (await use()).deeds.setText(refOf(id), text),
+    read: async (id) => (await use()).deeds.read(refOf(id)),
     isCheckable: async (id) => (await (await use()).ask.states(refOf(id)))(STATE.checkable),
     // What is left out comes as null.
-    select: async (id, item) => select(await use(), refOf(id), item ?? undefined),
-    expand: async (id, open) => expand(await use(), refOf(id), open),
-    scrollTo: async (id) => scrollTo(await use(), refOf(id)),
-    table: async (id, first, most) => readTable(await use(), refOf(id), first, most),
+    select: async (id, item) => (await use()).deeds.select(refOf(id), item ?? undefined),
+    expand: async (id, open) => (await use()).deeds.expand(refOf(id), open),
+    scrollTo: async (id) => (await use()).deeds.scrollTo(refOf(id)),
+    table: async (id, first, most) => (await use()).deeds.table(refOf(id), first, most),
     async cell(id, row, column) {
       const session = await use();
-      const { bus, path } = await cellOf(session, refOf(id), row, column);
+      const { bus, path } = await session.deeds.cell(refOf(id), row, column);
       return lookAt(session, `${bus}${path}`);
     },
   };
@@ -192,13 +157,3 @@ const branchOf = ({ seen, children }: NodeTree): Branch => ({
   element: described(seen),
   children: children.map(branchOf),
 });
-
-/** What it holds; nothing of what is secret. */
-async function read({ bus, ask }: Session, ref: Ref): Promise<Content> {
-  if ((await ask.role(ref)) === PASSWORD) return { text: null, number: null };
-  const [text, number] = await Promise.all([textOf(bus, ref), numberOf(bus, ref)]);
-  const isName = text === null && number === null;
-  return { text: isName ? (await ask.rawName(ref)).slice(0, MAX_TEXT) : (text ?? null), number };
-}
-
-const textOf = (bus: Bus, ref: Ref) => readText(bus, ref, MAX_TEXT);

@@ -36,9 +36,10 @@ interface Uses {
   }>;
 }
 
+const NOT_WANTED = "on a host where nothing is done by name: svc config set diagnose.skip elements";
 const NO_BUS = [
   "install at-spi2-core (Debian), and run svc in the desktop's session: with DBUS_SESSION_BUS_ADDRESS, or $XDG_RUNTIME_DIR/bus",
-  "on a host where nothing is done by name: svc config set diagnose.skip elements",
+  NOT_WANTED,
 ];
 
 export const elements = check({
@@ -48,13 +49,14 @@ export const elements = check({
   deadlineMs: DEADLINE_MS,
   advice: NO_BUS,
   async run(service: Uses, caller) {
-    if (process.platform !== "linux") return fine("by name: not on this platform", { bus: null });
+    if (process.platform === "darwin") return fine("by name: not on this platform", { bus: null });
     const desktop = await service.desktop();
     const windows = await desktop.windows(requesterOf(caller)).catch((error) => error);
     // The check of the screenshot says so.
     if (isNoScreen(windows)) return fine("no screen, so no programs", { bus: null });
     const found = await desktop.elements.survey().catch((error) => printable(messageOf(error), 300));
-    if (typeof found === "string") return warning(found, NO_BUS, { bus: false });
+    const isLinux = process.platform === "linux";
+    if (typeof found === "string") return warning(found, isLinux ? NO_BUS : [NOT_WANTED], { bus: false });
     return judge(found.programs, found.deaf, Array.isArray(windows) ? windows : []);
   },
 });

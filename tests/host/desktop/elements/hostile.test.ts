@@ -6,10 +6,11 @@ import * as dbus from "@jellybrick/dbus-next";
 import { socketIn } from "../../../../src/host/desktop/bus-address";
 import type { Accessibles } from "../../../../src/host/desktop/elements/accessible";
 import { accessibles } from "../../../../src/host/desktop/elements/accessible";
-import { type Bus, isRef, type Ref } from "../../../../src/host/desktop/elements/bus";
+import { type Bus, isRef } from "../../../../src/host/desktop/elements/bus";
 import { openBus } from "../../../../src/host/desktop/elements/open-bus";
 import { outlineOf } from "../../../../src/host/desktop/elements/outline";
-import { type Place, type Search, search } from "../../../../src/host/desktop/elements/search";
+import type { Ref } from "../../../../src/host/desktop/elements/ref";
+import { type Place, type Roots, type Search, search } from "../../../../src/host/desktop/elements/search";
 import { readTree } from "../../../../src/host/desktop/elements/tree";
 import { temporaryFolder, testWith, until } from "../../../support";
 import { PROGRAMS, startSession } from "./support";
@@ -73,7 +74,7 @@ function programOf(children: (path: string) => string[]) {
       return children(path).map(ref);
     },
   } as Pick<Accessibles, "matches" | "role" | "children"> as Accessibles;
-  return { below: search({} as Bus, ask).below, asked: () => asked };
+  return { below: search({} as Roots, ask).below, asked: () => asked };
 }
 
 test("an element that holds itself is looked at once", async () => {

@@ -137,10 +137,12 @@ describe("where nothing is said,", () => {
   });
 
   test("they act nowhere but where the platform says whose window is in front", async () => {
-    const session = async () => ({ system: "wayland" as const, name: "sway", way: "", lacks: [] });
-    using at = startDesktop({ press: refuses }, BUTTON, { session });
-    await expect(at.call(press, SAVE)).rejects.toThrow("by its program it cannot be pressed");
-    expect(at.acts).toEqual([]);
+    for (const system of ["wayland", "windows"] as const) {
+      const session = async () => ({ system, name: "", way: "", lacks: [] });
+      using at = startDesktop({ press: refuses }, BUTTON, { session });
+      await expect(at.call(press, SAVE)).rejects.toThrow("by its program it cannot be pressed");
+      expect(at.acts).toEqual([]);
+    }
   });
 
   test("a box that its program changed meanwhile is not clicked back", async () => {
@@ -241,13 +243,16 @@ describe("a text that its program does not take", () => {
     const hidden = { ...FIELD, showing: false };
     const scrollTo = () => Promise.reject(unavailable("the program did not scroll to it"));
     const window = { hwnd: 1, title: "Terminal", pid: 8, focused: true };
-    using at = startDesktop({ setText: takesNone, scrollTo }, hidden, {
-      windows: async () => [window] as unknown as Awaited<ReturnType<Desktop["windows"]>>,
-    });
-    await expect(at.call(setText, { ...CUSTOMER, text: "ACME" })).rejects.toThrow(
-      'it cannot be brought to the screen, and the window "Terminal" has the keyboard: nothing is typed',
-    );
-    expect(typed(at.acts)).toEqual([]);
+    for (const system of ["x11", "windows"] as const) {
+      using at = startDesktop({ setText: takesNone, scrollTo }, hidden, {
+        session: async () => ({ system, name: "", way: "", lacks: [] }),
+        windows: async () => [window] as unknown as Awaited<ReturnType<Desktop["windows"]>>,
+      });
+      await expect(at.call(setText, { ...CUSTOMER, text: "ACME", input: "real" })).rejects.toThrow(
+        'it cannot be brought to the screen, and the window "Terminal" has the keyboard: nothing is typed',
+      );
+      expect(typed(at.acts)).toEqual([]);
+    }
   });
 
   test("goes to no other window where that takes the keyboard from the field", async () => {

@@ -1,8 +1,7 @@
 /** In which order elements are found in a program that does not search itself. */
 import { expect, test } from "bun:test";
 import type { Accessibles } from "../../../../src/host/desktop/elements/accessible";
-import type { Bus } from "../../../../src/host/desktop/elements/bus";
-import { search } from "../../../../src/host/desktop/elements/search";
+import { type Roots, search } from "../../../../src/host/desktop/elements/search";
 
 const BUTTON = 43;
 const PANEL = 39;
@@ -16,7 +15,7 @@ test("what something holds comes before what stands after it", async () => {
     role: async ({ path }) => (path in CHILDREN ? PANEL : BUTTON),
     children: async ({ path }) => (CHILDREN[path] ?? []).map(ref),
   } as Pick<Accessibles, "matches" | "role" | "children"> as Accessibles;
-  const { below } = search({} as Bus, ask);
+  const { below } = search({} as Roots, ask);
   const program = { ref: ref("/"), name: "form", pid: 1 };
   const found = await below({ ref: ref("/w"), program, window: "Form" }, [BUTTON], 10);
   expect(found.map(({ path }) => path)).toEqual(["/1", "/2", "/3"]);

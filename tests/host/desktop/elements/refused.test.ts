@@ -1,9 +1,10 @@
 /** What programs that refuse, or say that they did what they did not, leave to pointer and keyboard; and what of a field may be read. */
 import { expect, test } from "bun:test";
 import type { Accessibles } from "../../../../src/host/desktop/elements/accessible";
-import { type Bus, NoSuchThing, type Ref } from "../../../../src/host/desktop/elements/bus";
+import type { Bus } from "../../../../src/host/desktop/elements/bus";
 import { type Reach, select } from "../../../../src/host/desktop/elements/child-actions";
 import { press } from "../../../../src/host/desktop/elements/press";
+import { NoSuchThing, type Ref } from "../../../../src/host/desktop/elements/ref";
 import { STATE } from "../../../../src/host/desktop/elements/said";
 import { setText } from "../../../../src/host/desktop/elements/set-text";
 import { readText } from "../../../../src/host/desktop/elements/texts";

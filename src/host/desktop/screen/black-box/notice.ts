@@ -9,8 +9,9 @@ import { messageOf } from "../../../../lib/errors";
 import { createQueue } from "../../../../lib/queue";
 import { printable } from "../../../../lib/sanitize";
 import { durationText } from "../../../../lib/units";
-import type { Bus, Ref } from "../../elements/bus";
+import type { Bus } from "../../elements/bus";
 import { openSession } from "../../elements/open-bus";
+import type { Ref } from "../../elements/ref";
 
 const NOTIFICATIONS: Ref = { bus: "org.freedesktop.Notifications", path: "/org/freedesktop/Notifications" };
 

@@ -6,7 +6,7 @@
  */
 import { messageOf } from "../../../../lib/errors";
 import { printable } from "../../../../lib/sanitize";
-import { accessibles, FACES } from "../../elements/accessible";
+import { accessibles, FACES, rootsOf } from "../../elements/accessible";
 import type { Bus } from "../../elements/bus";
 import { openBus } from "../../elements/open-bus";
 import { PASSWORD } from "../../elements/roles";
@@ -110,7 +110,7 @@ const plain = (title: string) => title.normalize("NFKC").replaceAll(/\s+/g, " ")
 /** The texts of the windows of that title: one that has more in its title may be a dialog of a window that is left out. */
 async function textsOf(bus: Bus, title: string, isExcluded: IsExcluded): Promise<WindowTexts[]> {
   const ask = accessibles(bus);
-  const look = search(bus, ask);
+  const look = search(rootsOf(bus), ask);
   const scope = { window: title, shown: true };
   const noPlace = () => {
     throw new Error("no element is asked for by its id");
