@@ -96,8 +96,11 @@ export function open(view) {
   filter.addEventListener("input", () => plans.length > 0 && show());
   /** The state of the hosts that are listed. */
   let listedState = "";
-  const keep = () =>
+  const keep = () => {
+    // The filter tells of a change as it goes away with the page; the address is that of the next one by then.
+    if (view.signal.aborted) return;
     keepInAddress(shown === "" ? "plans" : `plans/${shown}`, { q: filter.value.trim(), state: listedState });
+  };
   filter.addEventListener("change", keep);
   const plan = planPanel(view, (state) => {
     listedState = state;

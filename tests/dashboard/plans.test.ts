@@ -171,7 +171,10 @@ test("a plan has an address that begins with its id, which the palette and a lin
   await page.goBack();
   await shown(first);
   await page.keyboard.press("Control+k");
-  await page.getByRole("combobox").fill(`${second.slice(0, 8)} sleep`);
+  await page
+    .getByRole("dialog")
+    .getByRole("combobox")
+    .fill(`${second.slice(0, 8)} sleep`);
   await page.getByRole("option", { name: /AC_sleep on lab-01/ }).waitFor();
   await page.keyboard.press("Enter");
   await shown(second);

@@ -75,11 +75,7 @@ export async function describeCommand(definition: Command, allowed: boolean): Pr
       scope === "any" ? "Any token may use it." : `A token needs the scope \`${scope}\`.`,
       ...(needs ? [`It ${PERMISSIONS[needs]}.`] : []),
       ...(uses ? ["Uses pointer or keyboard: such runs take turns."] : []),
-      ...(definition.usesInput
-        ? [
-            "Uses pointer and keyboard where its program cannot do it, in a turn of its own; with `real`, such runs take turns.",
-          ]
-        : []),
+      ...(definition.usesInput ? ["May use pointer and keyboard, in turn with other runs."] : []),
       ...(route ? [`Also ${route}.`] : []),
     ],
     parameters: Object.entries(fields).map(([name, { description = "", default: fallback, ...schema }]) => ({

@@ -10,7 +10,6 @@ import { localCaller } from "../../../src/core/caller";
 import type { Host } from "../../../src/desk/fleet/host";
 import { removeHost } from "../../../src/desk/fleet/operations/selected";
 import { pollHosts } from "../../../src/desk/fleet/poll";
-import { renewDue } from "../../../src/desk/fleet/renewal";
 import { createPinNotifier } from "../../../src/desk/join/desk-pins";
 import { addDesk, newOperator } from "../../../src/desk/nats/operator";
 import { showPlan } from "../../../src/desk/plans/operations/look";
@@ -71,12 +70,8 @@ test("a first poll has the answers of a server at once, while thousands of hosts
 function halfSilent() {
   const ended = Promise.withResolvers<void>();
   const asked: string[] = [];
-  const token_expires = new Date(Date.now() + 86_400_000).toISOString();
   const silent = Array.from({ length: 65 }, (_, nth) => hostAt(`silent-${nth}`, "eu", keyOf(nth)));
-  const hosts: Host[] = [...silent, hostAt("other", "us", keyOf(0))].map((one) => ({
-    ...one,
-    token_expires,
-  }));
+  const hosts: Host[] = [...silent, hostAt("other", "us", keyOf(0))];
   const ask = async ({ label }: Pick<Host, "label">): Promise<never> => {
     asked.push(label);
     if (label !== "other") await ended.promise;
@@ -130,15 +125,6 @@ test.each<[string, (of: Waiting) => Promise<unknown>]>([
   ["the receipt of a plan", async (of) => proof(of)],
   ["the question whether this is the desk of hosts that are removed", async (of) => removal(of, of.ask)],
   ["the end of their tokens", async (of) => removal(of, async () => {})],
-  [
-    "a renewal of tokens",
-    ({ hosts, ask }) =>
-      renewDue(
-        hosts,
-        (label) => ask({ label }),
-        () => {},
-      ),
-  ],
   [
     "a desk that says which one it is",
     async ({ hosts, reach, service }) => (await service.deskFence()).tellAll(hosts, reach),

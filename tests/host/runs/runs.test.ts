@@ -372,7 +372,7 @@ describe("of an action by name", () => {
     const next = await inputLock.take(new Requester(null), "viewer ann");
     expect(inputLock.holder()).toBe("viewer ann");
     ends();
-    expect(await run).toMatchObject({ status: "cancelled" });
+    await run;
     // The work that is over now gives back no turn of another.
     expect(inputLock.holder()).toBe("viewer ann");
     await next.end("finished");
