@@ -115,6 +115,8 @@ export function readContent(text: string): Content & { readonly bytes: ReadonlyM
   const value = jsonIn(text);
   // Before the name of each is looked at; a text has a key for each of its characters.
   const { files: named }: { files?: unknown } = Object(value);
+  // The keys of a list are made when somebody asks for them.
+  if (Array.isArray(named)) throw badInput("content: expected that of a job (files)");
   if (typeof named === "object" && Object.keys(named ?? {}).length > MAX_FILES)
     throw badInput(`content: expected at most ${MAX_FILES} files`);
   const read = v.safeParse(CONTENT, value, { abortEarly: true });
