@@ -55,7 +55,7 @@ export async function readScript(api, text) {
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;
     const said = await api.post("execute/check", { text }, { changes: false }).catch((refusal) => refusal);
-    // A token without `read` is not told.
+    // A token without `read` may not ask: it gets the words of the browser.
     throw said instanceof ApiError && said.status === 400 ? said : error;
   }
 }

@@ -29,6 +29,8 @@ export function createRenames(): Renames {
       watches.add(next);
       return {
         labelOf({ label, identity }) {
+          // Asked for each host of a plan, and hardly ever has one been renamed.
+          if (next.size === 0) return label;
           let last = label;
           for (let to = next.get(keyOf(identity, last)); to !== undefined; to = next.get(keyOf(identity, to)))
             last = to;
