@@ -61,7 +61,7 @@ for (const name of PAGES) {
       expect([colorScheme, await violationsOn(page, true)]).toEqual([colorScheme, []]);
     }
     await page.setViewportSize({ width: 360, height: 740 });
-    // Tables without room become lists once they are told of their width, which is in the next frame.
+    // A table without room becomes a list in the next frame, when its width is known.
     await page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))");
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
     expect(await violationsOn(page, true)).toEqual([]);

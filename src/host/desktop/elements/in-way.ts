@@ -88,7 +88,7 @@ interface Deed<T, R> {
 }
 
 /** What was found, what the deed answers, and what did it. */
-interface Done<T, R> {
+interface DeedResult<T, R> {
   readonly found: T;
   readonly done: R;
   readonly by: "program" | "real";
@@ -102,7 +102,7 @@ export async function inWayOf<T, R>(
   how: How,
   hands: Pick<FreeHands, "waiting" | "left" | "inTurn" | "announce" | "seesWindows">,
   deed: Deed<T, R>,
-): Promise<Done<T, R>> {
+): Promise<DeedResult<T, R>> {
   const { waiting, left, inTurn, announce } = hands;
   const found = await deed.find(waiting);
   if (how === "real") {
