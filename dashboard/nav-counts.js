@@ -19,6 +19,10 @@ const COUNTED = /** @type {const} */ ({
 /** @typedef {keyof typeof COUNTED} Counted */
 /** @typedef {import("./wire").Answer<"admin/fleet">} Hosts */
 
+/** Where the hosts are that need somebody, and the events that concern them. */
+export const TROUBLED = /** @type {const} */ ("admin/fleet?q=failing,lost,broken,twin");
+export const TROUBLING = ["host.up", "host.down", "host.removed", "witness.changed", "link.replaced"];
+
 /**
  * The hosts that need somebody, after an event; null where that does not say enough. Thousands may go at once: none of them leads to a
  * request.
@@ -26,12 +30,17 @@ const COUNTED = /** @type {const} */ ({
  * @param {Hosts} hosts
  * @param {import("./events.js").Happening} happened
  */
-function afterHost(hosts, { type, data }) {
+export function afterHost(hosts, { type, data }) {
   const known = hosts.find(({ label }) => label === data.label);
   const others = () => hosts.filter((one) => one !== known);
   switch (type) {
-    case "host.down":
-      return known ? hosts : [...hosts, rowOf(String(data.label))];
+    case "host.down": {
+      const down = { state: "down", why: String(data.error ?? ""), since: data.at, seen: data.seen ?? data.at };
+      // One that was never there is off.
+      const isOff = data.seen === null && !down.why.startsWith("HTTP ");
+      if (isOff && !known?.broken && !known?.twin) return known ? others() : hosts;
+      return [...others(), rowOf({ ...known, label: data.label, ...down })];
+    }
     case "host.up":
       return known && !known.broken && !known.twin ? others() : hosts;
     case "host.removed":
@@ -41,9 +50,11 @@ function afterHost(hosts, { type, data }) {
   }
 }
 
-/** What is counted of a host that was lost: no more of its row is looked at. @param {string} label */
-const rowOf = (label) =>
-  /** @type {Hosts[number]} */ (/** @type {unknown} */ ({ label, broken: false, twin: false }));
+/** A host that was lost, as far as an event says it: no more of its row is looked at. @param {object} known */
+const rowOf = (known) =>
+  /** @type {Hosts[number]} */ (
+    /** @type {unknown} */ ({ tags: [], base_url: "", broken: false, twin: false, ...known })
+  );
 
 /**
  * @param {import("./api.js").Api} api
@@ -96,8 +107,8 @@ export function navCounts(api, events, linkOf) {
       if (may("read"))
         poll({
           ...seldom,
-          path: "admin/fleet?q=failing,lost,broken,twin",
-          on: ["host.up", "host.down", "host.removed", "witness.changed"],
+          path: TROUBLED,
+          on: TROUBLING,
           apply: afterHost,
           show: (hosts) => marks.hosts.show(hosts.length),
         });

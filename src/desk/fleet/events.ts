@@ -39,6 +39,8 @@ export const hostDown = eventType({
     label,
     base_url: v.string(),
     /** As the poll says it, or why the link ended. */ error: v.string(),
+    /** When it was there last, ISO 8601; null where it never was since this desk started. */
+    seen: v.optional(v.nullable(v.string())),
   }),
 });
 

@@ -77,7 +77,8 @@ export function createPresence(publish = unheard): Presence {
     },
     gone(shown, error) {
       const { label, base_url } = shown;
-      if (note(shown, false, error) !== false) publish(hostDown, { label, base_url, error });
+      const seen = known.get(label)?.seen ?? null;
+      if (note(shown, false, error) !== false) publish(hostDown, { label, base_url, error, seen });
     },
     rename(from, to) {
       const state = known.get(from);

@@ -87,7 +87,12 @@ test("polls publish when a host goes down and comes back, once each; an impatien
   answers = "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n";
   await poll();
   await poll();
-  expect(published).toEqual([["host.down", { label: "a", base_url: server.url, error: "HTTP 500" }]]);
+  const seen = expect.stringMatching(/^\d{4}-.*Z$/);
+  const down = { label: "a", base_url: server.url, error: "HTTP 500", seen };
+  expect(published).toEqual([["host.down", down]]);
+  // One that was never there.
+  await poller.poll(book, [host("b", server.url)], { concurrency: 1, timeoutMs: 3_000 });
+  expect(published.splice(1)).toEqual([["host.down", { ...down, label: "b", seen: null }]]);
   answers = ok(IDLE_SESSIONS);
   await poll();
   await poll();
