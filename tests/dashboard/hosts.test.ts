@@ -177,6 +177,62 @@ test("a thousand events change lines where they are, in few paints, and no line 
   expect((await labelsOf(page)).slice(0, 3)).toEqual(["lab-00000", "lab-00001", "lab-00002"]);
 });
 
+test("a host that is removed while somebody points at the list is struck through, out of reach, until it is sorted again", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  let rows = MANY.slice(0, 4);
+  const removed = { label: "lab-00001" };
+  const begin = Promise.withResolvers<void>();
+  await using tab = await openPage(browser, `${host.url}/dashboard#hosts?sort=label`, {
+    token: TOKEN,
+    async prepare(page) {
+      await page.route(/\/admin\/fleet$/, (route) => route.fulfill({ json: rows }));
+      await page.route(/\/admin\/poll/, (route) => route.fulfill({ json: [] }));
+      await page.route(/\/events$/, async (route) => {
+        await begin.promise;
+        const body = `event: host.removed\nid: 1.1\ndata: ${JSON.stringify(removed)}\n\n`;
+        await route.fulfill({ contentType: "text/event-stream", body });
+      });
+    },
+  });
+  const { page } = tab;
+  const bulk = page.getByRole("group", { name: "Selected hosts" });
+  await page.getByLabel("Select lab-00001").check();
+  await bulk.getByText("1 host selected").waitFor();
+  await page.getByRole("row", { name: /Select lab-00003/ }).hover();
+  rows = rows.filter(({ label }) => label !== removed.label);
+  begin.resolve();
+
+  const gone = page.getByRole("row", { name: /lab-00001.*removed/ });
+  await gone.waitFor();
+  await page.getByText("1 host removed").waitFor();
+  await bulk.waitFor({ state: "hidden" });
+  expect(await gone.locator("s").textContent()).toBe("lab-00001");
+  expect(await gone.getAttribute("aria-disabled")).toBe("true");
+  expect(await gone.locator("input, a, button").count()).toBe(0);
+  expect(await page.locator(".hosts-space .host-name").allTextContents()).toEqual([
+    "lab-00000",
+    "lab-00001",
+    "lab-00002",
+    "lab-00003",
+  ]);
+  expect(await violationsOn(page, true)).toEqual([]);
+  // Keys pass over it: nothing is selected, opened or planned.
+  await page.getByRole("grid").focus();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowDown");
+  await page.locator(".host-line.active.gone").waitFor();
+  for (const key of ["x", "Enter", "o", "m", "p"]) await page.keyboard.press(key);
+  expect(await page.getByRole("dialog").count()).toBe(0);
+  expect(await bulk.isVisible()).toBe(false);
+  expect(new URL(page.url()).hash).toBe("#hosts?sort=label");
+  await page.keyboard.press("Control+a");
+  await bulk.getByText("3 hosts selected").waitFor();
+
+  await page.getByRole("button", { name: "sort again" }).click();
+  await gone.waitFor({ state: "detached" });
+  expect(await labelsOf(page)).toEqual(["lab-00000", "lab-00002", "lab-00003"]);
+});
+
 test("a view is saved with its name, and shows the same again; groups have the hosts of each tag", async () => {
   await using host = await serveSource(["--rate-limit", "0"]);
   await using tab = await pageOf(host.url, MANY.slice(0, 40));

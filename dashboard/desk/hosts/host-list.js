@@ -3,7 +3,7 @@
  * line that keys act upon is its active descendant (WAI-ARIA 1.2, grid).
  */
 import { button, el, newId } from "../../dom.js";
-import { COLUMNS, groupCells, rowCells } from "./host-row.js";
+import { COLUMNS, goneCells, groupCells, rowCells } from "./host-row.js";
 
 /** @typedef {import("./host-row.js").Item} Item */
 
@@ -87,8 +87,8 @@ export function hostList(acts, signal) {
   /** Lines that are whole in view. */
   const page = () => Math.max(1, Math.floor((root.clientHeight - height()) / height()));
   const placeOf = (/** @type {string} */ key) => items.findIndex((one) => one.key === key);
-  /** @param {Item | undefined} item */
-  const labelIn = (item) => (item && "row" in item ? item.row.label : "");
+  /** The label of a host to which something can be done; else empty. @param {Item | undefined} item */
+  const labelIn = (item) => (item && "row" in item && !item.isGone ? item.row.label : "");
 
   function draw() {
     frame = 0;
@@ -128,28 +128,37 @@ export function hostList(acts, signal) {
   /** The line of an item, made anew only where it shows something else. @param {Item} item @param {number} at */
   function lineOf(item, at) {
     const known = lines.get(item.key);
-    const isSelected = "row" in item && acts.isSelected(item.row.label);
+    const label = labelIn(item);
+    const isSelected = label !== "" && acts.isSelected(label);
     const shown = `${isSelected} ${item.key === active}`;
-    const of = "row" in item ? item.row : item.hosts;
+    const of = "hosts" in item ? item.hosts : item.isGone ? "gone" : item.row;
     const line =
       known?.root ??
       el("div", { role: "row", class: "host-line", id: `${id}-${lineId(item.key)}`, "data-key": item.key });
     line.setAttribute("aria-rowindex", `${at + 2}`);
     if (known?.of === of && known.shown === shown) return line;
     if (known?.of !== of) {
-      const cells = "row" in item ? rowCells(item.row, isSelected, acts) : groupCells(item.tag, item.hosts);
+      const cells = cellsOf(item, isSelected);
       // What had the focus in it goes: the next key is for the list.
       if (line.contains(document.activeElement)) root.focus({ preventScroll: true });
       line.replaceChildren(...cells);
     }
     line.classList.toggle("active", item.key === active);
-    if ("row" in item && acts.selects) {
-      line.setAttribute("aria-selected", String(isSelected));
-      const box = line.querySelector("input");
-      if (box) box.checked = isSelected;
-    }
+    line.classList.toggle("gone", of === "gone");
+    if (of === "gone") line.setAttribute("aria-disabled", "true");
+    else line.removeAttribute("aria-disabled");
+    if (label === "" || !acts.selects) line.removeAttribute("aria-selected");
+    else line.setAttribute("aria-selected", String(isSelected));
+    const box = line.querySelector("input");
+    if (box) box.checked = isSelected;
     lines.set(item.key, { root: line, shown, of });
     return line;
+  }
+
+  /** @param {Item} item @param {boolean} isSelected */
+  function cellsOf(item, isSelected) {
+    if ("hosts" in item) return groupCells(item.tag, item.hosts);
+    return item.isGone ? goneCells(item.row) : rowCells(item.row, isSelected, acts);
   }
 
   const soon = () => {
@@ -216,7 +225,7 @@ export function hostList(acts, signal) {
     const tag = target.getAttribute("data-tag");
     if (target instanceof HTMLInputElement) {
       if (shiftKey && anchor !== "") selectRange(anchor, key, target.checked);
-      else acts.select([label], target.checked);
+      else if (label !== "") acts.select([label], target.checked);
     } else if (tag !== null) acts.tag(tag);
     else if (target.hasAttribute("data-more")) acts.menu(label, target);
     active = key;

@@ -12,9 +12,9 @@ import { doing, rttOf, seenTime, stateBadge } from "./host-words.js";
 const TAGS_SHOWN = 2;
 
 /**
- * What a line shows: a host, or the head of a group with its tag.
+ * What a line shows: a host, which may have been removed since, or the head of a group with its tag.
  *
- * @typedef {{ key: string, row: Row } | { key: string, tag: string, hosts: number }} Item
+ * @typedef {{ key: string, row: Row, isGone?: boolean } | { key: string, tag: string, hosts: number }} Item
  */
 
 /** @param {string} name @param {...import("../../dom.js").Child} children */
@@ -64,6 +64,19 @@ export function rowCells(row, isSelected, { selects }) {
     ),
   ];
 }
+
+/** A host that was removed: it stands there until the order is made anew, and nothing can be done to it. @param {Row} row */
+export const goneCells = (row) => [
+  cell("tick"),
+  cell("name", el("s", { title: row.label }, row.label)),
+  cell("status", el("span", { class: "badge host-state none", "data-sign": "–" }, "removed")),
+  cell("tags", row.tags.join(", ")),
+  cell("doing"),
+  cell("seen", seenTime(row)),
+  cell("rtt"),
+  cell("version"),
+  cell("more"),
+];
 
 /** Each shows the hosts with that tag. @param {readonly string[]} tags */
 function tagButtons(tags) {

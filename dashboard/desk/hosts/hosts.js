@@ -20,6 +20,7 @@ import { openHost } from "./host-page.js";
 import { hostPeek } from "./host-peek.js";
 import { hostRows } from "./host-rows.js";
 import { hostSearch } from "./host-search.js";
+import { hostsOf } from "./host-words.js";
 
 /** @typedef {import("./host-words.js").Row} Row */
 /** @typedef {import("./host-row.js").Item} Item */
@@ -48,6 +49,8 @@ function openList(view) {
   const wall = wallPanel(view, onWall);
   const joining = may("admin") && joinPanel(view);
   const when = el("span", { class: "hint", role: "status" });
+  /** Says how many hosts that are listed were removed. */
+  const gone = el("span", { class: "hint", role: "status" });
   const made = panel("Hosts", { class: "hosts" });
   const rows = hostRows(view, { changed: () => refresh(false), polled: tellPolled, fail: made.fail });
   /** New names of hosts, by the old ones: rows of before have the latter, and what is selected stays so. @type {Map<string, string>} */
@@ -106,6 +109,7 @@ function openList(view) {
   const moved = button("", () => refresh(true), { class: "hosts-moved", hidden: true });
   const empty = el("div", { class: "hosts-empty" }, loading());
   const tools = [
+    gone,
     when,
     copyButton("Copy link", () => location.href, "to this list") ?? "",
     ...(peek ? [peek.toggle] : []),
@@ -173,7 +177,7 @@ function openList(view) {
     else showItems(itemsOf(query.select(sorted, Date.now()), group), isAsked);
     if ("fault" in query) search.tell(query.fault);
     else search.tell((all.length > 0 && items.length === 0 && doubtOf(q)) || "", true);
-    const labels = items.flatMap((item) => ("row" in item ? [item.row.label] : []));
+    const labels = items.flatMap((item) => ("row" in item && !item.isGone ? [item.row.label] : []));
     listed = group === "" ? labels : [...new Set(labels)];
     tellEmpty(all.length, q);
     tellSelection();
@@ -182,24 +186,23 @@ function openList(view) {
   /** @param {readonly Item[]} next @param {boolean} isAsked */
   function showItems(next, isAsked) {
     const isSame = () => next.length === items.length && next.every(({ key }, at) => key === items[at]?.key);
-    const stays = !isAsked && items.length > 0 && list.isUsed() && !isSame();
+    const isSome = items.length > 0 && rows.all().length > 0;
+    const stays = !isAsked && isSome && list.isUsed() && !isSame();
     items = stays ? inPlace(items) : next;
     moved.hidden = !stays;
     setText(moved, stays ? "Some hosts have changed place: sort again" : "");
+    const removed = new Set(items.flatMap((item) => ("row" in item && item.isGone ? item.row.label : [])));
+    setText(gone, removed.size > 0 ? `${hostsOf(removed.size)} removed` : "");
     if (isAsked) list.toTop();
   }
 
-  /** The same lines with what is known now; those that are gone stay out. @param {readonly Item[]} before @returns {Item[]} */
-  function inPlace(before) {
-    /** @type {Item[]} */
-    const now = [];
-    for (const item of before) {
-      const row = "row" in item ? rows.of(item.row.label) : undefined;
-      if (!("row" in item)) now.push(item);
-      else if (row) now.push({ key: item.key, row });
-    }
-    return now;
-  }
+  /** The same lines with what is known now; those of hosts that were removed say so. @param {readonly Item[]} before @returns {Item[]} */
+  const inPlace = (before) =>
+    before.map((item) => {
+      if (!("row" in item)) return item;
+      const row = rows.of(item.row.label);
+      return row ? { key: item.key, row } : { ...item, isGone: true };
+    });
 
   /** @param {readonly Row[]} all */
   function forgetGone(all) {
