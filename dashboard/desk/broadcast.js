@@ -5,6 +5,7 @@ import { ask } from "../dialog.js";
 import { button, el, labelled, setText } from "../dom.js";
 import { counted, milliseconds } from "../format.js";
 import { stopChoice } from "../host/script.js";
+import { onPage } from "../page-words.js";
 import { actionButton, badge, json, nothing, notice, panel, prose } from "../parts.js";
 import { table } from "../table.js";
 import { hostActionsField, listFor } from "./plan-form.js";
@@ -48,7 +49,7 @@ export function broadcastPanel({ api, signal }, selected) {
         label: "Result",
         kind: "wide",
         cell: ({ error, outcomes = [] }) =>
-          el("div", {}, error && prose(error), outcomes.length > 0 && outcomesList(outcomes)),
+          el("div", {}, error && prose(onPage(error)), outcomes.length > 0 && outcomesList(outcomes)),
       },
       { label: "Took", kind: "number", cell: ({ duration_ms }) => milliseconds(duration_ms) },
     ],

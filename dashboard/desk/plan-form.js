@@ -1,7 +1,7 @@
 /**
  * Making a plan for hosts that are selected: what it does and its limits are filled in, then all of it is shown, and then it is applied.
  */
-import { planAddress } from "../address.js";
+import { addressIn, planAddress } from "../address.js";
 import { fill } from "../dialog.js";
 import { el, labelled } from "../dom.js";
 import { counted } from "../format.js";
@@ -81,6 +81,40 @@ export async function reviewed(api, plan) {
 }
 
 /**
+ * A form that makes a plan. Where it is closed while the desk makes the plan, there is one all the same: then that is said, with a link.
+ *
+ * @template {{ id: string | null }} Made
+ * @param {string} title
+ * @param {() => Promise<Made>} make
+ * @param {...import("../dialog.js").Child} content
+ * @returns {Promise<Made | null>} null where it was closed
+ */
+export async function madeIn(title, make, ...content) {
+  const from = location.hash;
+  let making = /** @type {Promise<Made> | null} */ (null);
+  const post = () => {
+    making = make();
+    return making;
+  };
+  if (await fill(title, "Next", post, ...content)) return making;
+  if (making !== null) void tellMade(making, from);
+  return null;
+}
+
+/**
+ * @param {Promise<{ id: string | null }>} making
+ * @param {string} from the address of the page on which it was asked for
+ */
+async function tellMade(making, from) {
+  const made = await making.catch(() => null);
+  // Who has left the page finds the plan on the page Plans.
+  if (!made || made.id === null || addressIn(location.hash).page !== addressIn(from).page) return;
+  const link = el("a", { href: planAddress(made.id) }, `Plan ${made.id.slice(0, 8)}`);
+  const words = " was made all the same: the desk had begun to. Nothing of it runs before it is applied.";
+  await fill("It was too late to cancel", "Close", async () => {}, el("p", {}, link, words));
+}
+
+/**
  * @param {import("../api.js").Api} api
  * @param {readonly string[]} labels
  */
@@ -88,19 +122,17 @@ export async function makePlan(api, labels) {
   const text = hostActionsField();
   const stop = stopChoice();
   const limits = limitFields({ failures: "none in a wave smaller than the hosts after it" });
-  let plan = /** @type {import("../wire").Answer<"plans/new"> | null} */ (null);
   const post = async () => {
     const actions = await listFor(api, text.value);
-    plan = await api.post("plans/new", {
+    return await api.post("plans/new", {
       actions,
       on: labels.join(","),
       ...limits.values(),
       stop_on_error: stop.value(),
     });
   };
-  const filled = await fill(
+  const plan = await madeIn(
     `Make a plan for ${counted(labels.length, "host")}`,
-    "Next",
     post,
     el(
       "p",
@@ -111,5 +143,5 @@ export async function makePlan(api, labels) {
     labelled("When an action fails on a host", stop.root, "Decides for that host only."),
     ...limits.fields,
   );
-  if (filled && plan) await reviewed(api, plan);
+  if (plan) await reviewed(api, plan);
 }

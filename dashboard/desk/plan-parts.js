@@ -3,6 +3,7 @@
  */
 import { el, svg } from "../dom.js";
 import { count, counted, duration } from "../format.js";
+import { onPage } from "../page-words.js";
 import { badge, notice, prose, time } from "../parts.js";
 
 /** @typedef {import("../wire").Answer<"plans/{id}">} Plan */
@@ -20,7 +21,7 @@ const PLAN_TONES = {
   expired: "warn",
 };
 
-/** What ran and went wrong, or may have; and what never began. */
+/** What ran and went wrong, or may have; and what never began. What waits is neither. */
 const WENT_WRONG = /** @type {const} */ (["failed", "timeout", "refused", "unknown"]);
 const NOT_REACHED = /** @type {const} */ (["unreachable", "expired"]);
 
@@ -50,6 +51,25 @@ export function planWords({ state, counts, total }) {
   if (wrong > 0) return `ended: ${count(wrong)} of ${count(total)} failed`;
   if (missed > 0) return `ended: ${count(missed)} of ${count(total)} not reached`;
   return `ended: ${count(counts.ok ?? 0)} of ${count(total)} ok`;
+}
+
+/**
+ * The list of plans after an event; null where that does not say enough.
+ *
+ * @param {import("../wire").Answer<"plans">} answer
+ * @param {import("../events.js").Happening} happened
+ */
+export function afterPlan(answer, { type, data }) {
+  const place = answer.plans.findIndex(({ id }) => id === data.id);
+  const plan = answer.plans[place];
+  if (!plan) return type === "plan.created" ? null : answer;
+  const counts = /** @type {Plan["counts"]} */ (data.counts);
+  if (type === "plan.target") return { ...answer, plans: answer.plans.with(place, { ...plan, counts }) };
+  if (type === "plan.wave") {
+    const wave = Number(data.wave);
+    return { ...answer, plans: answer.plans.with(place, { ...plan, wave }) };
+  }
+  return null;
 }
 
 /** In the order in which they are shown: failures first. @type {Record<Target["state"], Tone>} */
@@ -160,6 +180,9 @@ export function aboutOf({
 /** Reasons that are listed: more are seldom the same for many hosts. */
 const REASONS = 5;
 
+/** The states of hosts at which it failed. @type {ReadonlySet<string>} */
+const FAILED = new Set([...WENT_WRONG, ...NOT_REACHED]);
+
 /**
  * Why hosts failed, where several did for the same reason; the most frequent first.
  *
@@ -169,12 +192,12 @@ function reasonsOf(targets) {
   /** @type {Map<string, number>} */
   const hosts = new Map();
   for (const { state, error } of targets)
-    if (error !== null && TONES[state] !== "ok") hosts.set(error, (hosts.get(error) ?? 0) + 1);
+    if (error !== null && FAILED.has(state)) hosts.set(error, (hosts.get(error) ?? 0) + 1);
   const shared = [...hosts].filter(([, times]) => times > 1).sort(([, a], [, b]) => b - a);
   if (shared.length === 0) return [];
   const items = shared
     .slice(0, REASONS)
-    .map(([error, times]) => el("li", { class: "prose" }, `${count(times)} × ${error}`));
+    .map(([error, times]) => el("li", { class: "prose" }, `${count(times)} × ${onPage(error)}`));
   return [el("ul", { class: "advice", "aria-label": "Why hosts failed" }, ...items)];
 }
 

@@ -6,6 +6,7 @@ import { ask, fill } from "../dialog.js";
 import { el, labelled, setText } from "../dom.js";
 import { count, counted } from "../format.js";
 import { icon } from "../icons.js";
+import { onPage } from "../page-words.js";
 import { actionButton, badge, copyButton, nothing, offer, panel, prose, time } from "../parts.js";
 import { table } from "../table.js";
 import { aboutOf, barOf, countsOf, reviewOf, STATES, TONES, wavesOf } from "./plan-parts.js";
@@ -85,7 +86,7 @@ export function planPanel({ api, may, poll }, listing) {
         kind: "wide",
         cell: ({ error, waits_for, run_id }) =>
           error !== null || waits_for !== null
-            ? prose(error ?? `waits: ${waits_for}`)
+            ? prose(onPage(error ?? `waits: ${waits_for}`))
             : el("span", { class: "faint" }, run_id ? `run ${run_id.slice(0, 8)}` : "–"),
       },
       { label: "Sent", cell: ({ sent }) => time(sent) },

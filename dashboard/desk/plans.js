@@ -7,32 +7,13 @@ import { counted } from "../format.js";
 import { badge, nothing, notice, panel, prose, time } from "../parts.js";
 import { table } from "../table.js";
 import { planPanel } from "./plan.js";
-import { countsOf, planTone, planWords } from "./plan-parts.js";
+import { afterPlan, countsOf, planTone, planWords } from "./plan-parts.js";
 
 /** @typedef {import("../wire").Answer<"plans">} PlanList */
 /** @typedef {PlanList["plans"][number]} Summary */
 
 /** The id of the plan that was shown last, where the address names none: it goes with the tab. */
 const SHOWN_KEY = "svc-plan";
-
-/**
- * The list after an event; null where that does not say enough.
- *
- * @param {PlanList} answer
- * @param {import("../events.js").Happening} happened
- */
-function afterEvent(answer, { type, data }) {
-  const place = answer.plans.findIndex(({ id }) => id === data.id);
-  const plan = answer.plans[place];
-  if (!plan) return type === "plan.created" ? null : answer;
-  const counts = /** @type {Summary["counts"]} */ (data.counts);
-  if (type === "plan.target") return { ...answer, plans: answer.plans.with(place, { ...plan, counts }) };
-  if (type === "plan.wave") {
-    const wave = Number(data.wave);
-    return { ...answer, plans: answer.plans.with(place, { ...plan, wave }) };
-  }
-  return null;
-}
 
 /**
  * The list of plans.
@@ -170,7 +151,7 @@ export function open(view) {
     path: "plans",
     on: ["plan.*"],
     every: 5,
-    apply: afterEvent,
+    apply: afterPlan,
     show(answer) {
       made.fail(null);
       plans = answer.plans;

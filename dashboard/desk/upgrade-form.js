@@ -5,11 +5,10 @@
 import { TAKES_LONG } from "../api.js";
 import { fill } from "../dialog.js";
 import { el, labelled } from "../dom.js";
+import { errorOnPage } from "../page-words.js";
 import { copyButton } from "../parts.js";
-import { limitFields, reviewed } from "./plan-form.js";
+import { limitFields, madeIn, reviewed } from "./plan-form.js";
 import { leftOutOf } from "./plan-review.js";
-
-/** @typedef {import("../wire").Answer<"admin/upgrade">} Upgrade */
 
 /**
  * @param {import("../api.js").Api} api
@@ -42,14 +41,14 @@ export async function makeUpgrade(api, labels, what) {
   );
   const skip = el("input", { type: "checkbox" });
   const limits = limitFields({ failures: "the first pauses it" });
-  let made = /** @type {Upgrade | null} */ (null);
-  const post = async () => {
+  const post = () => {
     const wanted = { version: release.value, on, ...limits.values(), skip: skip.checked };
-    made = await api.post("admin/upgrade", wanted, TAKES_LONG);
+    return api.post("admin/upgrade", wanted, TAKES_LONG).catch((error) => {
+      throw errorOnPage(error);
+    });
   };
-  const filled = await fill(
+  const made = await madeIn(
     title,
-    "Next",
     post,
     labelled("Release", release, "Those whose files this desk keeps of an earlier upgrade."),
     ...limits.fields,
@@ -62,7 +61,7 @@ export async function makeUpgrade(api, labels, what) {
       ...commandParts(on),
     ),
   );
-  if (!filled || !made) return;
+  if (!made) return;
   const { id, digest, left_out } = made;
   if (id !== null && digest !== null) return reviewed(api, { id, digest, left_out });
   await fill(title, "Close", async () => {}, "Nothing to do: no plan was made.", ...leftOutOf(left_out));

@@ -115,6 +115,7 @@ export const createDashboard = async () =>
         "overview-glances.js": import("../../dashboard/host/overview-glances.js", { with: { type: "file" } }),
         "palette.js": import("../../dashboard/palette.js", { with: { type: "file" } }),
         "palette-places.js": import("../../dashboard/palette-places.js", { with: { type: "file" } }),
+        "page-words.js": import("../../dashboard/page-words.js", { with: { type: "file" } }),
         "pages.js": import("../../dashboard/pages.js", { with: { type: "file" } }),
         "paging.js": import("../../dashboard/paging.js", { with: { type: "file" } }),
         "parts.js": import("../../dashboard/parts.js", { with: { type: "file" } }),

@@ -858,7 +858,7 @@ test("the page of hosts sends a refused token again for who clicks Poll, and rep
   const dialog = page.getByRole("dialog");
   const row = page.getByRole("row", { name: /Select lab-02/ });
   await row
-    .getByText("HTTP 401: unauthorized (not asked again: `svc admin poll --ask-again` asks)")
+    .getByText("HTTP 401: unauthorized (not asked again: Poll on the page Hosts asks)")
     .waitFor();
   await page.getByRole("button", { name: "Poll" }).click();
   await row.getByText("HTTP 401", { exact: true }).waitFor();

@@ -210,6 +210,76 @@ test("hosts that failed for the same reason are told together", async () => {
     .waitFor();
 });
 
+test("hosts that wait are not told as hosts that failed", async () => {
+  await using host = await desk();
+  const made = await host.call(
+    "/plans/new",
+    post({ actions: [["AC_fail", { message: "no display" }]], on: "lab-01,lab-02", max_failures: "100%" }),
+  );
+  const { id, digest } = (await made.json()) as { id: string; digest: string };
+  await host.call(`/plans/${id}/apply`, post({ digest, wait: true }));
+  await using tab = await openPage(browser, `${host.url}/dashboard#plans/${id}`, {
+    token: TOKEN,
+    async prepare(page) {
+      await page.route(new RegExp(`/plans/${id}\\?`), async (route) => {
+        const plan = await (await route.fetch()).json();
+        const waits = { ...plan.targets[0], state: "waiting", error: "not reached yet" };
+        const more = ["a", "b", "c"].map((label) => ({ ...waits, label }));
+        await route.fulfill({ json: { ...plan, targets: [...more, ...plan.targets] } });
+      });
+    },
+  });
+  const { page } = tab;
+  await page.getByRole("row", { name: /^c 1 waiting/ }).waitFor();
+  const reasons = page.getByRole("list", { name: "Why hosts failed" }).getByRole("listitem");
+  expect(await reasons.allTextContents()).toEqual([expect.stringMatching(/^2 × .*no display/)]);
+});
+
+test("a plan that the desk was making when somebody pressed Cancel is told of, with its link; refusals name what the page offers", async () => {
+  await using host = await desk();
+  const made = await host.call("/plans/new", post({ actions: [["AC_sleep", { seconds: 0 }]], on: "lab-01" }));
+  const { id, digest } = (await made.json()) as { id: string; digest: string };
+  const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const refusal =
+    "no plan was made: gone: no answer (--skip leaves such hosts out, --queue waits for those that are off)";
+  let isRefused = true;
+  await using tab = await openPage(browser, `${host.url}/dashboard#hosts`, {
+    token: TOKEN,
+    async prepare(page) {
+      const releases = [{ version: "0.2.0", targets: ["linux-x64"] }];
+      await page.route(/\/admin\/releases$/, (route) => route.fulfill({ json: { releases } }));
+      await page.route(/\/admin\/upgrade$/, async (route) => {
+        if (isRefused) return route.fulfill({ status: 409, json: { error: refusal } });
+        asked.resolve();
+        await released.promise;
+        const hosts = [{ label: "lab-01", version: "0.1.0", target: "linux-x64" }];
+        await route.fulfill({ json: { id, digest, version: "0.2.0", hosts, waves: [1], left_out: [] } });
+      });
+    },
+  });
+  const { page } = tab;
+  const dialog = page.getByRole("dialog");
+  await page.getByLabel("Select lab-01").check();
+  await page.getByRole("button", { name: "Upgrade…" }).click();
+  await dialog.getByRole("button", { name: "Next" }).click();
+  await dialog.getByText("“Leave out hosts that cannot be upgraded” goes on without them").waitFor();
+  expect(await dialog.getByRole("alert").textContent()).not.toContain("--");
+
+  isRefused = false;
+  await dialog.getByRole("button", { name: "Next" }).click();
+  await asked.promise;
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await dialog.waitFor({ state: "detached" });
+  released.resolve();
+  await dialog.getByRole("heading", { name: "It was too late to cancel" }).waitFor();
+  expect(await violationsOn(page, true)).toEqual([]);
+  await dialog.getByRole("link", { name: `Plan ${id.slice(0, 8)}` }).click();
+  await page.getByRole("heading", { level: 1, name: "Plans" }).waitFor();
+  expect(new URL(page.url()).hash).toBe(`#plans/${id}`);
+  expect(await dialog.count()).toBe(0);
+  expect(tab.complaints.filter((text) => !text.includes("409"))).toEqual([]);
+});
+
 test("hosts are upgraded from the page to a release that the desk keeps, and the page says how it gets one", async () => {
   await using host = await desk();
   const made = await host.call("/plans/new", post({ actions: [["AC_sleep", { seconds: 0 }]], on: "lab-01" }));

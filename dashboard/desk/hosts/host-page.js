@@ -136,11 +136,12 @@ function adviceFor({ label, twin, broken, state, why, trust }) {
   if (broken) return "Its audit log is not what this desk has seen before. See Audit.";
   if (state === "busy") return `${why ?? "It is busy"}. It answers again by itself.`;
   if (state !== "down") return null;
-  if (/\b401\b/.test(why ?? ""))
+  const words = briefly(why ?? "");
+  if (/\b401\b/.test(words))
     return trust === "identity" || trust === "server"
-      ? `${why}. Let it join again: svc join on ${label}.`
-      : `${why}: the token that is stored here is no longer accepted. Edit the host and give it another, or let it join again.`;
+      ? `${words}. Let it join again: svc join on ${label}.`
+      : `${words}: the token that is stored here is no longer accepted. Edit the host and give it another, or let it join again.`;
   const begin =
-    why === null ? "It does not answer" : briefly(why).replace(/^[a-z]/, (first) => first.toUpperCase());
+    words === "" ? "It does not answer" : words.replace(/^[a-z]/, (first) => first.toUpperCase());
   return `${begin}. What needs the host waits until it is back.`;
 }

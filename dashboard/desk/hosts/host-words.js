@@ -3,6 +3,7 @@
  */
 import { el } from "../../dom.js";
 import { count, counted, milliseconds } from "../../format.js";
+import { onPage } from "../../page-words.js";
 import { badge, time } from "../../parts.js";
 import { downKind } from "../../query.js";
 
@@ -58,7 +59,7 @@ export function stateBadge(row) {
   const [text, tone, sign] = STATES[stateOf(row)];
   return el(
     "span",
-    { class: `badge host-state ${tone}`, "data-sign": sign, ...(row.why !== null && { title: row.why }) },
+    { class: `badge host-state ${tone}`, "data-sign": sign, ...(row.why !== null && { title: onPage(row.why) }) },
     text,
   );
 }
@@ -80,7 +81,7 @@ export function doing({ plan, state, why, clients, jobs }) {
 }
 
 /** Why a host is as it is, without when it was last seen, which has a place of its own. @param {string} why */
-export const briefly = (why) => why.replace(/ \(last seen [^)]*\)$/, "");
+export const briefly = (why) => onPage(why).replace(/ \(last seen [^)]*\)$/, "");
 
 /** Names with their values, as a list. @param {ReadonlyArray<readonly [name: string, value: import("../../dom.js").Child]>} facts */
 export const factsOf = (facts) =>
