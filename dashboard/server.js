@@ -4,7 +4,6 @@
 import { configurationPanel } from "./configuration.js";
 import { el, setText } from "./dom.js";
 import { counted, duration, moment } from "./format.js";
-import { afterEvent } from "./host/overview.js";
 import { copyButton, insecureNotice, panel } from "./parts.js";
 import { createCounting, requestsPanel } from "./requests.js";
 
@@ -12,6 +11,19 @@ import { createCounting, requestsPanel } from "./requests.js";
 
 /** Seconds between requests for what has no events, where events come. */
 const REST_S = 60;
+
+/**
+ * The overview after an event; null where that does not say enough.
+ *
+ * @param {Overview} overview
+ * @param {import("./events.js").Happening} happened
+ */
+function afterEvent(overview, { type, data: { at: _, ...data } }) {
+  if (type === "requests.counted")
+    return { ...overview, requests: /** @type {Overview["requests"]} */ (data) };
+  const { audit } = overview;
+  return audit ? { ...overview, audit: { ...audit, rows: Number(data.rows) } } : overview;
+}
 
 /** @param {import("./view.js").View} view */
 export function open(view) {

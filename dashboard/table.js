@@ -6,6 +6,9 @@ import { loading } from "./parts.js";
 
 /** @typedef {import("./dom.js").Child} Child */
 
+/** What may have the focus in a cell. */
+const FOCUSED = "a, button";
+
 /**
  * @template Row
  * @typedef {object} Column
@@ -103,7 +106,7 @@ export function table({ label, columns: all, key, empty, rowClass = () => "", co
 }
 
 /**
- * Updates a row cell by cell. The focus stays on the button at the same place in its cell.
+ * Updates a row cell by cell. The focus stays on the button or link at the same place in its cell.
  *
  * @param {HTMLTableRowElement} row
  * @param {HTMLTableRowElement} next
@@ -113,9 +116,10 @@ function update(row, next) {
   [...row.cells].forEach((cell, at) => {
     const made = cells[at];
     if (!made || cell.isEqualNode(made)) return;
-    const focused = [...cell.querySelectorAll("button")].findIndex((one) => one.matches(":focus"));
+    const focused = [...cell.querySelectorAll(FOCUSED)].findIndex((one) => one.matches(":focus"));
     cell.replaceWith(made);
-    made.querySelectorAll("button")[focused]?.focus();
+    const same = made.querySelectorAll(FOCUSED)[focused];
+    if (same instanceof HTMLElement) same.focus();
   });
   return row;
 }

@@ -17,6 +17,7 @@ import { ApiError } from "./api-error.js";
  * @property {AbortSignal} signal aborted when the page is left
  * @property {May} may whether the token allows it; true while that is not known: then the server says so
  * @property {PollPath} poll shows what is at a path, now and whenever it changes, while the page is open and visible
+ * @property {(ends: AbortSignal) => View} until the same for a part of the page, which ends earlier
  */
 
 /** @typedef {(scope: import("./api.js").Scope) => boolean} May */
@@ -61,7 +62,11 @@ const FRESH = 0.9;
  * @returns {View}
  */
 export function createView(root, api, events, may, signal) {
-  return { root, api, may, signal, poll: (polled) => startPoll(polled, api, events, signal) };
+  return {
+    ...{ root, api, may, signal },
+    poll: (polled) => startPoll(polled, api, events, signal),
+    until: (ends) => createView(root, api, events, may, AbortSignal.any([signal, ends])),
+  };
 }
 
 /**
@@ -241,4 +246,25 @@ export function whenVisible(signal, act) {
   if (signal.aborted) return;
   if (!document.hidden) return act();
   document.addEventListener("visibilitychange", () => whenVisible(signal, act), { once: true, signal });
+}
+
+/**
+ * Calls `act` soon, and never more often than once in so many milliseconds, however often it is asked to.
+ *
+ * @param {number} ms
+ * @param {() => void} act
+ * @param {AbortSignal} signal
+ */
+export function atMostEvery(ms, act, signal) {
+  let timer = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  const now = () => {
+    timer = 0;
+    last = performance.now();
+    act();
+  };
+  return () => {
+    timer ||= setTimeout(now, Math.max(0, last + ms - performance.now()));
+  };
 }

@@ -33,22 +33,15 @@ const COLUMNS = [
 /**
  * A table of audit rows.
  *
- * @param {{ label: string, rowClass?: (row: Row) => string, columns?: ReadonlyArray<import("../table.js").Column<Row>>, filtered?: () => boolean }} options
+ * @param {{ label: string, rowClass: (row: Row) => string, filtered: () => boolean }} options
  */
-export const auditTable = ({ columns = COLUMNS, filtered = () => false, ...options }) =>
+const auditTable = ({ filtered, ...options }) =>
   table({
     ...options,
-    columns,
+    columns: COLUMNS,
     key: ({ id }) => id,
     empty: () => nothing("No rows", filtered() ? "No row matches the filter." : "No changes recorded yet."),
   });
-
-/** The columns of the overview. */
-export const TAIL_COLUMNS = COLUMNS.filter(({ label }) => /When|Type|What/.test(label));
-
-/** Whether a row is of a request that changes nothing, however it ended, such as those of this page. */
-export const isReading = (/** @type {Row} */ { event_type, detail }) =>
-  event_type === "rest_api" && /^(GET|HEAD) /.test(detail ?? "");
 
 /**
  * The newest rows after others were appended; null where not all of those are in the event.

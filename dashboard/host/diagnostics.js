@@ -13,10 +13,10 @@ const EVERY_S = 60;
 /** @typedef {Report["checks"][number]} Check */
 
 /** Whether a check says that there is no screen here, rather than that it does not work. @param {Check} check */
-const isScreenless = ({ ok, extra }) => !ok && extra.screen === "undecided";
+export const isScreenless = ({ ok, extra }) => !ok && extra.screen === "undecided";
 
-/** @param {Check} check */
-const toneOf = (check) => {
+/** The colour of what a check found. @param {Check} check */
+export const toneOf = (check) => {
   const { ok, severity } = check;
   if (isScreenless(check)) return "warn";
   return ok && severity === "info" ? "ok" : ok ? severity : "error";
@@ -62,7 +62,7 @@ export const titleOf = (name) =>
  * @param {Report} report
  * @param {import("../events.js").Happening} happened
  */
-function afterCheck(report, { data }) {
+export function afterCheck(report, { data }) {
   const { name, ok, severity, detail, screen } = /** @type {Check & { screen?: string }} */ (data);
   const checks = report.checks.map((check) => {
     if (check.name !== name) return check;
@@ -80,7 +80,7 @@ function afterCheck(report, { data }) {
  * @param {(error: Error | null) => void} tell
  * @param {() => Promise<void>} answered
  */
-function screenQuestion({ api, may }, tell, answered) {
+export function screenQuestion({ api, may }, tell, answered) {
   const root = el("div", { hidden: true });
   /** @param {"none" | "expected"} answer */
   const say = (answer) => async () => {

@@ -1,11 +1,11 @@
 /**
- * Packet inspector: the quality of the peer links, second by second.
+ * Packet inspector: the quality of the peer links, second by second, and the sessions that they are of.
  */
 import { ask } from "../dialog.js";
 import { el, setText } from "../dom.js";
-import { counted, duration, measure } from "../format.js";
+import { bytes, counted, duration, measure } from "../format.js";
 import { icon } from "../icons.js";
-import { actionButton, nothing, offer, panel } from "../parts.js";
+import { actionButton, badge, nothing, offer, panel } from "../parts.js";
 import { legend, plot } from "../plot.js";
 import { table } from "../table.js";
 
@@ -23,7 +23,7 @@ const LISTED = 60;
  *
  * @satisfies {ReadonlyArray<{ field: keyof Summary["metrics"], name: string, unit: string, least: number }>}
  */
-export const METRICS = /** @type {const} */ ([
+const METRICS = /** @type {const} */ ([
   { field: "rtt_ms", name: "Round-trip time", unit: "ms", least: 10 },
   { field: "fps", name: "Frames", unit: "/s", least: 10 },
   { field: "bitrate_kbps", name: "Bit rate", unit: "kbit/s", least: 100 },
@@ -33,10 +33,10 @@ export const METRICS = /** @type {const} */ ([
 
 /** @typedef {import("../wire").Answer<"inspector/summary">} Summary */
 /** @typedef {import("../wire").Answer<"inspector/recent">["samples"][number]} Sample */
-/** @typedef {NonNullable<Summary["metrics"]["rtt_ms"]>} Statistics */
+/** @typedef {import("../wire").Answer<"sessions">["sessions"][number]} Session */
 
 /** Shown for an empty window. */
-export const noSamples = () =>
+const noSamples = () =>
   nothing(
     "No samples yet",
     "Samples come from live peer sessions and viewers of the live screen, and from other programs through ",
@@ -50,7 +50,8 @@ const LINES = /** @type {const} */ ([
 ]);
 
 /** @param {import("../view.js").View} view */
-export function open({ root, api, may, signal, poll }) {
+export function open(view) {
+  const { root, api, may, signal, poll } = view;
   const overall = el("p", { class: "hint" }, "–");
   const session = el("select", { "aria-label": "Session" }, el("option", { value: "" }, "all sessions"));
   session.addEventListener("change", () => void polled.now());
@@ -85,7 +86,7 @@ export function open({ root, api, may, signal, poll }) {
   samples.body.append(
     el("div", { class: "tall bleed", tabindex: 0, role: "group", "aria-label": "Samples" }, listed.root),
   );
-  root.append(link.root, samples.root);
+  root.append(link.root, samples.root, sessionsPanel(view));
 
   const polled = poll({
     path: () =>
@@ -120,6 +121,52 @@ export function open({ root, api, may, signal, poll }) {
     await api.post("inspector/reset", {});
     polled.now();
   }
+}
+
+/**
+ * The sessions after one changed; null where the event does not say enough.
+ *
+ * @param {import("../wire").Answer<"sessions">} answer
+ * @param {import("../events.js").Happening} happened
+ */
+function afterSession(answer, { type, data: { at: _, ...data } }) {
+  const session = /** @type {Session} */ (data);
+  const place = answer.sessions.findIndex(({ id }) => id === session.id);
+  if (type !== "session.changed" || place === -1) return null;
+  return { ...answer, sessions: answer.sessions.with(place, session) };
+}
+
+/** The sessions with peers. @param {import("../view.js").View} view */
+function sessionsPanel({ poll }) {
+  const about = el("span", { class: "hint" });
+  const made = panel("Sessions", { tools: [about] });
+  const listed = table({
+    label: "Peer sessions",
+    columns: [
+      { label: "Peer", kind: "wide", cell: (/** @type {Session} */ { peer }) => el("strong", {}, peer) },
+      { label: "For", cell: ({ kind }) => (kind === "screen" ? "the screen" : "files") },
+      { label: "State", kind: "tight", cell: ({ state }) => badge(state === "open" ? "ok" : "warn", state) },
+      { label: "Sent", kind: "number", cell: ({ bytes_sent }) => bytes(bytes_sent) },
+      { label: "Received", kind: "number", cell: ({ bytes_received }) => bytes(bytes_received) },
+    ],
+    key: ({ id }) => id,
+    empty: () =>
+      nothing("No peer sessions", "A session opens when a folder is synced to or from another host."),
+  });
+  made.body.append(listed.root);
+  poll({
+    path: "sessions",
+    on: ["session.*"],
+    every: 10,
+    apply: afterSession,
+    show({ host, sessions }) {
+      made.fail(null);
+      setText(about, host.host_id ? `this host is ${host.host_id}` : "");
+      listed.show(sessions);
+    },
+    fail: made.fail,
+  });
+  return made.root;
 }
 
 /**

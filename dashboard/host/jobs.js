@@ -7,6 +7,7 @@ import { count, counted, duration } from "../format.js";
 import { icon } from "../icons.js";
 import { actionButton, badge, nothing, notice, panel, time } from "../parts.js";
 import { table } from "../table.js";
+import { afterJob } from "./run-state.js";
 import { activePanel, historyPanel } from "./runs.js";
 import { tracesPanel } from "./traces.js";
 
@@ -50,20 +51,6 @@ function runsOf(job) {
   const { runs, max_runs } = job;
   const total = max_runs === null ? counted(runs, "run") : `${count(runs)} of ${counted(max_runs, "run")}`;
   return el("div", {}, stateOf(job), el("div", { class: "hint" }, total));
-}
-
-/**
- * The jobs after one changed; null where the event does not say enough.
- *
- * @param {import("../wire").Answer<"jobs">} answer
- * @param {import("../events.js").Happening} happened
- */
-function afterJob(answer, { type, data: { at: _, ...data } }) {
-  const job = /** @type {Job} */ (data);
-  const place = answer.jobs.findIndex(({ job_id }) => job_id === job.job_id);
-  if (place === -1) return type === "job.removed" ? answer : null;
-  const jobs = type === "job.removed" ? answer.jobs.toSpliced(place, 1) : answer.jobs.with(place, job);
-  return { ...answer, jobs, count: jobs.length };
 }
 
 /** @param {import("../view.js").View} view */

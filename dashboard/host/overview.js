@@ -1,184 +1,103 @@
 /**
- * Overview: the fleet of a desk first, then the state of this host at a glance.
+ * Overview: is something broken, does something wait for a person, what runs? A desk answers that for its hosts, a host for itself.
  */
+import { deskFace } from "../desk/fleet.js";
+import { el } from "../dom.js";
+import { insecureNotice } from "../parts.js";
+import { hostFace } from "./overview-glances.js";
+import { stateLine } from "./overview-line.js";
 
-import { fleetPanel } from "../desk/fleet.js";
-import { el, setText } from "../dom.js";
-import { bytes, count, duration, measure, moment } from "../format.js";
-import { badge, figure, insecureNotice, nothing, panel } from "../parts.js";
-import { table } from "../table.js";
-import { METRICS, noSamples } from "./inspector.js";
-import { auditPanel, diagnosticsPanel, more, REST_S, usbPanel, viewersPanel } from "./overview-glances.js";
-
-/** @typedef {import("../wire").Answer<"overview">} Overview */
-/** @typedef {Overview["sessions"]["sessions"][number]} Session */
+/** @typedef {import("../wire").Answer<"admin/hosts">} Book */
+/** @typedef {import("../wire").Answer<"link/state">["host"]} HostLink */
 
 /**
- * The overview after an event; null where that does not say enough.
+ * One of the two faces of the page. It ends with the view that it was made with.
  *
- * @param {Overview} overview
+ * @typedef {object} Face
+ * @property {(hosts: number) => void} book how many hosts the address book has
+ * @property {(link: HostLink) => void} link the link of this host to its desk; null where it has none
+ */
+
+/** Seconds between requests for what tells a desk from a host; and for links, where events come, as those have none. */
+const EVERY_S = 30;
+const LINK_REST_S = 300;
+
+/**
+ * The address book after an event. Only how many hosts it has is looked at.
+ *
+ * @param {Book} book
  * @param {import("../events.js").Happening} happened
  */
-export function afterEvent(overview, { type, data: { at: _, ...data } }) {
-  const { usb, audit, sessions, inspector } = overview;
-  switch (type) {
-    case "requests.counted":
-      return { ...overview, requests: /** @type {Overview["requests"]} */ (data) };
-    case "inspector.sampled":
-      return { ...overview, inspector: /** @type {Overview["inspector"]} */ (data) };
-    case "inspector.reset":
-      return { ...overview, inspector: { ...inspector, sample_count: 0, metrics: {} } };
-    case "usb.watching":
-      return { ...overview, usb: { ...usb, watcher_running: Boolean(data.running) } };
-    case "usb.added":
-    case "usb.removed":
-      return { ...overview, usb: { ...usb, newest_seq: Math.max(usb.newest_seq, Number(data.seq)) } };
-    case "audit.appended":
-      return audit ? { ...overview, audit: { ...audit, rows: Number(data.rows) } } : overview;
-    case "session.changed": {
-      const session = /** @type {Session} */ (data);
-      const place = sessions.sessions.findIndex(({ id }) => id === session.id);
-      if (place === -1) return null;
-      return { ...overview, sessions: { ...sessions, sessions: sessions.sessions.with(place, session) } };
-    }
-    default:
-      return null;
-  }
+function afterBook(book, { type, data }) {
+  const others = book.filter(({ label }) => label !== data.label);
+  if (type === "host.removed") return others.length === book.length ? book : others;
+  if (others.length < book.length) return book;
+  return [...book, /** @type {Book[number]} */ (/** @type {unknown} */ (data))];
 }
 
 /** @param {import("../view.js").View} view */
 export function open(view) {
   const insecure = insecureNotice();
-  const figures = figuresPanel();
-  const link = linkPanel();
-  const sessions = sessionsPanel(view);
-  const usb = usbPanel(view);
-  view.root.append(
-    insecure.root,
-    fleetPanel(view),
-    figures.root,
-    el(
-      "div",
-      { class: "panels" },
-      diagnosticsPanel(view),
-      link.root,
-      usb.root,
-      sessions.root,
-      view.may("screen") && viewersPanel(view),
-      view.may("audit") && auditPanel(view),
-    ),
-  );
+  const line = stateLine();
+  const place = el("div", { class: "overview" });
+  view.root.append(insecure.root, line.root, place);
+  /** How many hosts the address book has; null before that is known. @type {number | null} */
+  let hosts = null;
+  /** Whether hosts dial this server, and its own link to a desk; undefined before that is known. @type {{ isHub: boolean, link: HostLink } | undefined} */
+  let links;
+  /** @type {typeof deskFace | typeof hostFace | null} */
+  let shown = null;
+  /** @type {Face | null} */
+  let face = null;
+  let ends = new AbortController();
+
+  /** Shows the face of a desk, or that of a host, once it is known which of them this is. */
+  function show() {
+    if (hosts === null || (hosts === 0 && links === undefined)) return;
+    const wanted = hosts > 0 || links?.isHub ? deskFace : hostFace;
+    if (wanted !== shown) {
+      ends.abort();
+      ends = new AbortController();
+      place.replaceChildren();
+      if (shown !== null) line.begin();
+      shown = wanted;
+      face = wanted(view.until(ends.signal), line, place);
+    }
+    face?.book(hosts);
+    if (links !== undefined) face?.link(links.link);
+  }
+
+  view.poll({ path: "overview", on: [], every: 60, show: insecure.show });
   view.poll({
-    path: "overview",
-    on: ["session.*", "usb.*", "inspector.*", "requests.counted", "audit.appended"],
-    every: 5,
-    rest: REST_S,
-    apply: afterEvent,
-    show(overview) {
-      link.fail(null);
-      insecure.show(overview);
-      figures.show(overview);
-      link.show(overview.inspector);
-      sessions.show(overview.sessions);
-      usb.show(overview.usb);
+    path: "admin/hosts",
+    on: ["host.added", "host.removed"],
+    every: EVERY_S,
+    apply: afterBook,
+    show(book) {
+      line.fail("book", null);
+      hosts = book.length;
+      show();
     },
     fail(error) {
-      link.fail(error);
-      sessions.stopLoading();
+      line.fail("book", error);
+      hosts ??= 0;
+      show();
     },
   });
-}
-
-function figuresPanel() {
-  const uptime = figure("Uptime");
-  const total = figure("Requests answered");
-  const refused = figure("Refused (4xx)");
-  const failed = figure("Failed (5xx)");
-  const guesses = figure("Wrong tokens");
-  const rows = figure("Audit rows");
-  return {
-    root: el(
-      "dl",
-      { class: "figures" },
-      ...[uptime, total, refused, failed, guesses, rows].map(({ root }) => root),
-    ),
-    /** @param {Overview} overview */
-    show({ server, requests, audit }) {
-      uptime.show(duration(server.uptime_seconds), "none", `since ${moment(server.started_at)}`);
-      total.show(count(requests.total));
-      refused.show(count(requests.client_errors));
-      failed.show(count(requests.server_errors), requests.server_errors > 0 ? "error" : "none");
-      guesses.show(count(requests.failed_auth), requests.failed_auth > 0 ? "warn" : "none");
-      rows.show(
-        audit ? count(audit.rows) : "off",
-        "none",
-        audit ? "" : "This server keeps no audit log (--no-audit).",
-      );
+  view.poll({
+    path: "link/state",
+    on: [],
+    every: EVERY_S,
+    rest: LINK_REST_S,
+    show({ host, hub }) {
+      line.fail("link", null);
+      links = { isHub: hub !== null, link: host };
+      show();
     },
-  };
-}
-
-function linkPanel() {
-  const made = panel("Packet inspector", { tools: [more("inspector", "packet inspector")] });
-  const listed = table({
-    label: "Link statistics",
-    compact: true,
-    columns: [
-      {
-        label: "Metric",
-        kind: "wide",
-        cell: (
-          /** @type {{ name: string, unit: string, statistics: import("./inspector.js").Statistics | undefined }} */ {
-            name,
-            unit,
-          },
-        ) => el("span", {}, name, el("span", { class: "faint" }, ` ${unit}`)),
-      },
-      { label: "Last", kind: "number", cell: ({ statistics }) => measure(statistics?.last) },
-      { label: "Average", kind: "number", cell: ({ statistics }) => measure(statistics?.avg) },
-      { label: "p95", kind: "number", cell: ({ statistics }) => measure(statistics?.p95) },
-    ],
-    key: ({ name }) => name,
-    empty: noSamples,
+    fail(error) {
+      line.fail("link", error);
+      links ??= { isHub: false, link: null };
+      show();
+    },
   });
-  made.body.append(listed.root);
-  return {
-    root: made.root,
-    fail: made.fail,
-    /** @param {Overview["inspector"]} summary */
-    show({ sample_count, metrics }) {
-      const rows = METRICS.map(({ field, name, unit }) => ({ name, unit, statistics: metrics[field] }));
-      listed.show(sample_count === 0 ? [] : rows);
-    },
-  };
-}
-
-/** @param {import("../view.js").View} view */
-function sessionsPanel({ may }) {
-  const about = el("span", { class: "hint" });
-  const made = panel("Sessions", { tools: [about, more("sync", "folder sync")] });
-  const listed = table({
-    label: "Peer sessions",
-    compact: true,
-    columns: [
-      { label: "Peer", kind: "wide", cell: (/** @type {Session} */ { peer }) => el("strong", {}, peer) },
-      { label: "State", kind: "tight", cell: ({ state }) => badge(state === "open" ? "ok" : "warn", state) },
-      { label: "Sent", kind: "number", cell: ({ bytes_sent }) => bytes(bytes_sent) },
-      { label: "Received", kind: "number", cell: ({ bytes_received }) => bytes(bytes_received) },
-    ],
-    key: ({ id }) => id,
-    empty: () =>
-      nothing("No peer sessions", "A session opens when a folder is synced to or from another host."),
-  });
-  made.body.append(listed.root);
-  return {
-    root: made.root,
-    stopLoading: made.stopLoading,
-    /** @param {Overview["sessions"]} sessions */
-    show({ host, sessions }) {
-      setText(about, host.host_id ? `this host is ${host.host_id}` : "");
-      // Viewers of the screen have a panel of their own, for who may see it.
-      listed.show(may("screen") ? sessions.filter(({ kind }) => kind !== "screen") : sessions);
-    },
-  };
 }

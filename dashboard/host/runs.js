@@ -9,6 +9,7 @@ import { actionButton, badge, nothing, panel, prose, time } from "../parts.js";
 import { table } from "../table.js";
 import { FAILED_REST_S, whenVisible } from "../view.js";
 import { runDetails, SCREEN_BEFORE } from "./run-details.js";
+import { afterRun, isActive, RUN_TONES } from "./run-state.js";
 
 /** Runs of a page of the history. */
 const PAGE = 50;
@@ -18,17 +19,6 @@ const PAGE = 50;
 /** A past run, with what the black box keeps for it. @typedef {PastRun & { kept: { from: string, to: string } | null }} ShownRun */
 /** @typedef {Pick<ActiveRun | PastRun, keyof ActiveRun & keyof PastRun>} Run */
 
-/** @type {Record<string, import("../parts.js").Tone>} */
-const TONES = {
-  ok: "ok",
-  error: "error",
-  timeout: "error",
-  interrupted: "error",
-  cancelled: "warn",
-  running: "info",
-  waiting: "info",
-};
-
 /** @type {import("../table.js").Column<Run>} */
 const STARTED = { label: "Started", cell: ({ started_at }) => time(started_at) };
 
@@ -36,7 +26,7 @@ const STARTED = { label: "Started", cell: ({ started_at }) => time(started_at) }
 const STATUS = {
   label: "Status",
   kind: "tight",
-  cell: ({ status }) => badge(TONES[status] ?? "none", status),
+  cell: ({ status }) => badge(RUN_TONES[status] ?? "none", status),
 };
 
 /** @type {import("../table.js").Column<Run>} */
@@ -51,29 +41,6 @@ const TOOK = {
   kind: "number",
   cell: ({ duration_seconds }) => milliseconds(duration_seconds === null ? null : duration_seconds * 1_000),
 };
-
-/** Runs that are listed at most: as many as the server keeps that have ended, and may be active. */
-const LISTED = 356;
-
-/**
- * The list after a run began, went on or ended; null where the event does not say enough.
- *
- * @param {import("../wire").Answer<"runs">} answer newest first
- * @param {import("../events.js").Happening} happened
- */
-function afterRun(answer, { type, data }) {
-  const { at: _, ...changed } = /** @type {ActiveRun & { at: string }} */ (data);
-  const place = answer.runs.findIndex(({ run_id }) => run_id === changed.run_id);
-  const known = answer.runs[place];
-  const isStep = type === "run.step";
-  if (!known && isStep) return null;
-  // What is listed may be newer than the event.
-  if (known && known.finished_at !== null && type !== "run.ended") return answer;
-  const { status, waiting_for } = changed;
-  const next = known && isStep ? { ...known, status, waiting_for } : changed;
-  const runs = known ? answer.runs.with(place, next) : [next, ...answer.runs].slice(0, LISTED);
-  return { ...answer, runs, count: runs.length };
-}
 
 /**
  * The runs of this server: those in progress, and the last that ended.
@@ -132,7 +99,7 @@ export function activePanel({ api, may, poll }) {
     apply: afterRun,
     show({ runs }) {
       made.fail(null);
-      const active = runs.filter(({ status }) => status === "running" || status === "waiting").length;
+      const active = runs.filter(isActive).length;
       setText(about, active > 0 ? `${counted(active, "run")} in progress` : "none in progress");
       listed.show(runs);
     },

@@ -58,6 +58,14 @@ const liveFiles = () =>
     "live-watch.js": import("../../dashboard/host/live-watch.js", { with: { type: "file" } }),
   });
 
+const overviewFiles = () =>
+  pathsOf({
+    "overview.js": import("../../dashboard/host/overview.js", { with: { type: "file" } }),
+    "overview-glances.js": import("../../dashboard/host/overview-glances.js", { with: { type: "file" } }),
+    "overview-line.js": import("../../dashboard/host/overview-line.js", { with: { type: "file" } }),
+    "overview-screen.js": import("../../dashboard/host/overview-screen.js", { with: { type: "file" } }),
+  });
+
 const apiFiles = () =>
   pathsOf({
     "api.js": import("../../dashboard/api.js", { with: { type: "file" } }),
@@ -84,12 +92,14 @@ export const createDashboard = async () =>
       ...(await apiFiles()),
       ...(await hostFiles()),
       ...(await liveFiles()),
+      ...(await overviewFiles()),
       ...(await pathsOf({
         "actions.js": import("../../dashboard/host/actions.js", { with: { type: "file" } }),
         "address.js": import("../../dashboard/address.js", { with: { type: "file" } }),
         "approvals.js": import("../../dashboard/host/approvals.js", { with: { type: "file" } }),
         "audit.js": import("../../dashboard/host/audit.js", { with: { type: "file" } }),
         "broadcast.js": import("../../dashboard/desk/broadcast.js", { with: { type: "file" } }),
+        "changes.js": import("../../dashboard/desk/changes.js", { with: { type: "file" } }),
         "diagnostics.js": import("../../dashboard/host/diagnostics.js", { with: { type: "file" } }),
         "configuration.js": import("../../dashboard/configuration.js", { with: { type: "file" } }),
         "crop.js": import("../../dashboard/host/crop.js", { with: { type: "file" } }),
@@ -99,6 +109,7 @@ export const createDashboard = async () =>
         "event-stream.js": import("../../dashboard/event-stream.js", { with: { type: "file" } }),
         "events.js": import("../../dashboard/events.js", { with: { type: "file" } }),
         "fleet.js": import("../../dashboard/desk/fleet.js", { with: { type: "file" } }),
+        "fleet-panels.js": import("../../dashboard/desk/fleet-panels.js", { with: { type: "file" } }),
         "format.js": import("../../dashboard/format.js", { with: { type: "file" } }),
         "help.js": import("../../dashboard/help.js", { with: { type: "file" } }),
         "icon.svg": import("../../dashboard/icon.svg", { with: { type: "file" } }),
@@ -111,8 +122,7 @@ export const createDashboard = async () =>
         "odd-first.js": import("../../dashboard/desk/odd-first.js", { with: { type: "file" } }),
         "main.js": import("../../dashboard/main.js", { with: { type: "file" } }),
         "nav-counts.js": import("../../dashboard/nav-counts.js", { with: { type: "file" } }),
-        "overview.js": import("../../dashboard/host/overview.js", { with: { type: "file" } }),
-        "overview-glances.js": import("../../dashboard/host/overview-glances.js", { with: { type: "file" } }),
+        "needs.js": import("../../dashboard/desk/needs.js", { with: { type: "file" } }),
         "palette.js": import("../../dashboard/palette.js", { with: { type: "file" } }),
         "palette-places.js": import("../../dashboard/palette-places.js", { with: { type: "file" } }),
         "page-words.js": import("../../dashboard/page-words.js", { with: { type: "file" } }),
@@ -130,6 +140,7 @@ export const createDashboard = async () =>
         "reference.js": import("../../dashboard/host/reference.js", { with: { type: "file" } }),
         "requests.js": import("../../dashboard/requests.js", { with: { type: "file" } }),
         "run-details.js": import("../../dashboard/host/run-details.js", { with: { type: "file" } }),
+        "run-state.js": import("../../dashboard/host/run-state.js", { with: { type: "file" } }),
         "runs.js": import("../../dashboard/host/runs.js", { with: { type: "file" } }),
         "screen.js": import("../../dashboard/host/screen.js", { with: { type: "file" } }),
         "desktops.js": import("../../dashboard/host/desktops.js", { with: { type: "file" } }),

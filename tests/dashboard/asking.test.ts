@@ -107,28 +107,28 @@ test("rows of hosts that come anew do not hide that there is no poll", async () 
 test("a hidden tab asks for nothing, and updates once it is visible", async () => {
   await using tab = await openPage("overview");
   const { page } = tab;
-  await page.getByText("Requests answered").waitFor();
+  await page.getByRole("heading", { name: "This host" }).waitFor();
   await settled(page);
   await hide(page, true);
   await page.clock.runFor(20_000);
   const asked = countRequests(page);
   await page.clock.runFor(600_000);
   expect(asked()).toBe(0);
-  const answered = page.waitForResponse(/\/overview$/);
+  const answered = page.waitForResponse(/\/runs$/);
   await hide(page, false);
   await answered;
   // What the page shows, and what the navigation counts.
-  expect(asked()).toBeLessThan(13);
+  expect(asked()).toBeLessThan(16);
   expect(tab.complaints).toEqual([]);
 });
 
 test("keeps asking when the clock of the machine is set back", async () => {
   await using tab = await openPage("overview");
   const { page } = tab;
-  await page.getByText("Requests answered").waitFor();
+  await page.getByRole("heading", { name: "This host" }).waitFor();
   await settled(page);
   await page.clock.setSystemTime(Date.now() - 3_600_000);
-  const answered = page.waitForResponse(/\/overview$/);
+  const answered = page.waitForResponse(/\/runs$/);
   await page.clock.runFor(7_000);
   await answered;
 });
@@ -247,7 +247,7 @@ test("the page of the server says what the server could not answer until it has"
 });
 
 for (const [name, path] of [
-  ["overview", "overview"],
+  ["overview", "runs"],
   ["inspector", "inspector/recent?*"],
   ["live", "screen/state"],
 ] as const) {

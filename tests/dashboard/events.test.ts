@@ -98,12 +98,37 @@ test("a run that something else starts is on the page 100 ms after the next fram
   expect(tab.complaints).toEqual([]);
 });
 
+test("a run that logs something stays listed as it is while it goes on", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  await using tab = await openOn(host.url, "jobs");
+  const { page } = tab;
+  await isLive(page);
+  await page.getByText("Nothing has run yet").waitFor();
+  const logs = { actions: [["AC_log", { message: "half done" }], ["AC_sleep", { seconds: 60 }]] };
+  const ended = host.call("/execute", post(logs));
+  const row = page.getByRole("table", { name: "Runs in progress" }).getByRole("row", { name: /AC_log, AC_sleep/ });
+  await row.getByText("running").waitFor();
+  // Its second action has begun by then.
+  await until("the log", async () => {
+    const { runs } = (await (await host.call("/runs")).json()) as { runs: Array<{ run_id: string }> };
+    const shown = await host.call(`/runs/${runs[0]?.run_id}`);
+    return ((await shown.json()) as { log: unknown[] }).log.length > 0;
+  });
+  await settled(page);
+  expect(await row.getByText("running").isVisible()).toBe(true);
+  await page.getByRole("button", { name: /^Cancel run/ }).click();
+  await ended;
+  expect(tab.complaints).toEqual([]);
+});
+
 /** The live screen never rests: beside its stream, who looks is asked for each five seconds. */
 const RESTING = PAGES.filter((name) => name !== "live");
 
-for (const name of RESTING) {
-  test(`a tab at rest asks at most twice a minute on the page ${name}`, async () => {
+for (const [name, hosts] of [...RESTING.map((one) => [one, 0] as const), ["overview", 1] as const]) {
+  test(`a tab at rest asks at most twice a minute on the page ${name}${hosts > 0 ? " of a desk" : ""}`, async () => {
     await using host = await serveSource(["--rate-limit", "0"]);
+    const added = { label: "lab-01", base_url: host.url, token: TOKEN };
+    if (hosts > 0) expect((await host.call("/admin/hosts/add", post(added))).status).toBe(200);
     await using tab = await openTab(browser, host.url, { token: TOKEN });
     const { page } = tab;
     await page.clock.install();

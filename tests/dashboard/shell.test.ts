@@ -93,7 +93,7 @@ test("survives a restart of the server, and asks for the token when it has chang
   const port = Number(new URL(first.url).port);
   await using tab = await openPage(browser, `${first.url}/dashboard`, { typed: TOKEN });
   const { page } = tab;
-  await page.getByText("Requests answered").waitFor();
+  await page.getByRole("heading", { name: "This host" }).waitFor();
   await first[Symbol.asyncDispose]();
   await page.getByText("The server does not answer. Trying again…").waitFor();
   {

@@ -1,6 +1,7 @@
 /**
  * The hosts of the desk as they are now, by label. What many events change is told at most a few times a second.
  */
+import { atMostEvery } from "../../view.js";
 
 /** @typedef {import("./host-words.js").Row} Row */
 /** @typedef {import("../../wire").Answer<"admin/poll">[number]} PollResult */
@@ -194,27 +195,6 @@ export function hostRows(view, { changed, polled = () => {}, fail }, { polls = t
       await list.now();
       if (labels.length > 0 && may("operate")) await ask(labels);
     },
-  };
-}
-
-/**
- * Calls `act` soon, and never more often than once in so many milliseconds, however often it is asked to.
- *
- * @param {number} ms
- * @param {() => void} act
- * @param {AbortSignal} signal
- */
-function atMostEvery(ms, act, signal) {
-  let timer = 0;
-  let last = Number.NEGATIVE_INFINITY;
-  signal.addEventListener("abort", () => clearTimeout(timer));
-  const now = () => {
-    timer = 0;
-    last = performance.now();
-    act();
-  };
-  return () => {
-    timer ||= setTimeout(now, Math.max(0, last + ms - performance.now()));
   };
 }
 
