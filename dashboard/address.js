@@ -3,7 +3,7 @@
  */
 
 /** Pages that had another name, so that old addresses lead on. @type {Record<string, string>} */
-const FORMER = { admin: "hosts" };
+const FORMER = { admin: "hosts", actions: "scripts" };
 
 /**
  * The parts of an address.

@@ -16,7 +16,7 @@ const PATHS = {
   inspector: "M3 12h4l3-8 4 16 3-8h4",
   usb: "M12 21V5M12 5l-2.500 3h5zM12 17l-5-3v-3M12 14l5-3V8M7 11h.01M15.500 5.500h3v3h-3zM12 21h.01",
   diagnostics: "M4 12a8 8 0 1 1 16 0 8 8 0 0 1-16 0M8.500 12l2.500 2.500 4.500-5",
-  actions: "M5 7l5 5-5 5M13 17h6",
+  scripts: "M5 7l5 5-5 5M13 17h6",
   jobs: "M4 12a8 8 0 1 1 16 0 8 8 0 0 1-16 0M12 7.500V12l3 2",
   screen: "M3 5h18v11H3zM9 20h6M12 16v4",
   live: "M3 5h18v11H3zM9 20h6M12 16v4M10.500 8l4 2.500-4 2.500z",

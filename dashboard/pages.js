@@ -27,12 +27,12 @@ export const pages = [
     load: () => import("./host/overview.js"),
   },
   {
-    name: "actions",
-    title: "Actions",
+    name: "scripts",
+    title: "Scripts",
     group: "host",
     scope: "read",
-    icon: "actions",
-    load: () => import("./host/actions.js"),
+    icon: "scripts",
+    load: () => import("./host/scripts.js"),
   },
   {
     name: "jobs",

@@ -24,7 +24,7 @@ const PLAN_TEXT = 80;
 const placeOf = (text, kind, href, shape) => ({ text, kind, href, icon: shape });
 
 /** @param {string} name */
-const scriptAddress = (name) => `#actions?script=${encodeURIComponent(name)}`;
+const scriptAddress = (name) => `#scripts?script=${encodeURIComponent(name)}`;
 
 /**
  * @param {import("./api.js").Api} api
@@ -63,8 +63,8 @@ export function placesOf(api, may) {
     ]);
     return [
       ...hosts.map(({ label }) => placeOf(label, "host", hostAddress(label), "hosts")),
-      ...scripts.map(({ name }) => placeOf(name, "script", scriptAddress(name), "jobs")),
-      ...commands.map((name) => placeOf(name, "command", `#actions?command=${name}`, "actions")),
+      ...scripts.map(({ name }) => placeOf(name, "script", scriptAddress(name), "scripts")),
+      ...commands.map((name) => placeOf(name, "command", `#scripts?command=${name}`, "scripts")),
     ];
   }
 

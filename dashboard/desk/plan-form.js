@@ -6,6 +6,7 @@ import { fill } from "../dialog.js";
 import { el, labelled } from "../dom.js";
 import { counted } from "../format.js";
 import { draftField, readScript, stopChoice } from "../host/script.js";
+import { json } from "../parts.js";
 import { askToApply } from "./plan-review.js";
 
 /** Where the tab keeps the list of actions for hosts: a broadcast and a plan have one. */
@@ -80,6 +81,21 @@ export async function reviewed(api, plan) {
   if (location.hash === from) location.hash = planAddress(plan.id);
 }
 
+/** Who does a plan of which a form asks: labels, or a field. @param {readonly string[] | null} labels */
+function hostChoice(labels) {
+  if (labels === null) {
+    const field = el("input", { required: true, spellcheck: "false", autocomplete: "off" });
+    const hint = "Labels, tag:TAG or all, separated by commas; ! excludes.";
+    return { root: labelled("Hosts", field, hint), title: "Make a plan", on: () => field.value.trim() };
+  }
+  const named = labels.length > 20 ? `${labels.slice(0, 20).join(", ")} …` : labels.join(", ");
+  return {
+    root: el("p", { class: "prose" }, named),
+    title: `Make a plan for ${counted(labels.length, "host")}`,
+    on: () => labels.join(","),
+  };
+}
+
 /**
  * A form that makes a plan. Where it is closed while the desk makes the plan, there is one all the same: then that is said, with a link.
  *
@@ -115,31 +131,36 @@ async function tellMade(making, from) {
 }
 
 /**
+ * Makes a plan, which is shown whole before it is applied.
+ *
  * @param {import("../api.js").Api} api
- * @param {readonly string[]} labels
+ * @param {readonly string[] | null} labels of its hosts; null where the form asks for them
+ * @param {{ list: string, says: Record<string, unknown> }} [script] what hosts are to do, as text, and what it says of its run; without it, the
+ *   list that the tab keeps for hosts
  */
-export async function makePlan(api, labels) {
-  const text = hostActionsField();
-  const stop = stopChoice();
+export async function makePlan(api, labels, script) {
+  const { stop_on_error, ...says } = script?.says ?? /** @type {Record<string, unknown>} */ ({});
+  const text = script ? el("textarea", { rows: 6, spellcheck: "false" }) : hostActionsField();
+  if (script) text.value = script.list;
+  const hosts = hostChoice(labels);
+  const stop = stopChoice(stop_on_error);
   const limits = limitFields({ failures: "none in a wave smaller than the hosts after it" });
   const post = async () => {
     const actions = await listFor(api, text.value);
     return await api.post("plans/new", {
+      ...says,
       actions,
-      on: labels.join(","),
+      on: hosts.on(),
       ...limits.values(),
       stop_on_error: stop.value(),
     });
   };
   const plan = await madeIn(
-    `Make a plan for ${counted(labels.length, "host")}`,
+    hosts.title,
     post,
-    el(
-      "p",
-      { class: "prose" },
-      labels.length > 20 ? `${labels.slice(0, 20).join(", ")} …` : labels.join(", "),
-    ),
+    hosts.root,
     labelled("Actions for the hosts, as JSON", text),
+    Object.keys(says).length > 0 && el("div", {}, "The script says of its run: ", json(says)),
     labelled("When an action fails on a host", stop.root, "Decides for that host only."),
     ...limits.fields,
   );

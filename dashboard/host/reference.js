@@ -10,12 +10,13 @@ import { badge, loading, panel } from "../parts.js";
 /** @typedef {import("../wire").Answer<"commands/reference">["commands"][number]} Command */
 
 /**
- * All commands, with a search; `insert` is called with an example action.
+ * All commands, with a search.
  *
  * @param {import("../view.js").View} view
- * @param {(action: readonly unknown[]) => void} insert
+ * @param {(action: readonly unknown[]) => void} insert is called with an example action
+ * @param {(commands: readonly Command[]) => void} known is called with all of them
  */
-export function referencePanel({ poll }, insert) {
+export function referencePanel({ poll }, insert, known) {
   const search = el("input", { type: "search", placeholder: "name or summary", spellcheck: "false" });
   // The palette names one.
   search.value = addressIn(location.hash).query.get("command") ?? "";
@@ -54,6 +55,7 @@ export function referencePanel({ poll }, insert) {
       const next = JSON.stringify(commands);
       if (next === shown) return;
       shown = next;
+      known(commands);
       entries = commands.map((command) => ({
         text: `${command.command} ${command.summary}`.toLowerCase(),
         allowed: command.allowed,
@@ -87,10 +89,12 @@ function commandItem(command, insert) {
 }
 
 /**
+ * What the reference says of a command, below its name and its summary.
+ *
  * @param {Command} command
- * @param {(action: readonly unknown[]) => void} insert
+ * @param {(action: readonly unknown[]) => void} [insert] leaves out the button without it
  */
-function commandDetails({ command, needs, within, allowed, changes, example, parameters }, insert) {
+export function commandDetails({ command, needs, within, allowed, changes, example, parameters }, insert) {
   return [
     el(
       "div",
@@ -124,12 +128,13 @@ function commandDetails({ command, needs, within, allowed, changes, example, par
       ),
     parameters.length === 0 && el("p", { class: "hint" }, "Takes no arguments."),
     el("pre", { class: "json", tabindex: 0 }, JSON.stringify(example)),
-    el(
-      "div",
-      {},
-      button([icon("add"), "Insert"], () => insert(example), {
-        "aria-label": `Insert ${command} into the script`,
-      }),
-    ),
+    insert !== undefined &&
+      el(
+        "div",
+        {},
+        button([icon("add"), "Insert"], () => insert(example), {
+          "aria-label": `Insert ${command} into the script`,
+        }),
+      ),
   ].filter((part) => part !== false);
 }

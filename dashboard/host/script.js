@@ -11,9 +11,13 @@ const STOPS = /** @type {const} */ ([
   ["stop if a window is missing", "focus"],
 ]);
 
-/** A field for `stop_on_error`. */
-export function stopChoice() {
+/** A field for `stop_on_error`. @param {unknown} [initial] what is chosen at first */
+export function stopChoice(initial = false) {
   const root = el("select", {}, ...STOPS.map(([label]) => el("option", {}, label)));
+  root.selectedIndex = Math.max(
+    0,
+    STOPS.findIndex(([, stop]) => stop === initial),
+  );
   return { root, value: () => STOPS[root.selectedIndex]?.[1] ?? false };
 }
 
@@ -61,10 +65,10 @@ export async function readScript(api, text) {
 }
 
 /**
- * The list in a script, also in `{"auto_control": […]}` or `{…, "actions": […]}`, and the script with another list.
+ * The list in a script, also in `{"auto_control": […]}` or `{…, "actions": […]}`.
  *
  * @param {string} text
- * @returns {{ actions: unknown[], says: boolean, withActions(actions: unknown[]): unknown }} `says`: whether it says something of its run
+ * @returns {{ actions: unknown[], says: boolean }} `says`: whether it says something of its run
  * @throws {Error} if it is not JSON or has no list
  */
 export function parseScript(text) {
@@ -77,9 +81,5 @@ export function parseScript(text) {
   const key = ["auto_control", "actions"].find((name) => script?.[name] !== undefined);
   const list = key === undefined ? script : script[key];
   if (!Array.isArray(list)) throw new Error('A script is a list of actions: [["NAME", {…}], …]');
-  return {
-    actions: list,
-    says: key === "actions",
-    withActions: (actions) => (key === undefined ? actions : { ...script, [key]: actions }),
-  };
+  return { actions: list, says: key === "actions" };
 }

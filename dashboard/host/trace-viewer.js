@@ -3,42 +3,19 @@
  */
 import { button, el, setText, svg } from "../dom.js";
 import { counted, milliseconds } from "../format.js";
-import { badge, json, prose } from "../parts.js";
+import { detailsOf, failureIn, LANE, lanesOf, marksOf, outcomeOf, picture, placeOf, WIDTH } from "./trace-parts.js";
 import { filesOf } from "./zip.js";
 
-/**
- * A step as `steps.json` has it.
- *
- * @typedef {object} Step
- * @property {number} number
- * @property {string} place
- * @property {string} command
- * @property {string} [host]
- * @property {unknown} arguments
- * @property {number} at_ms
- * @property {number | null} duration_ms
- * @property {boolean | null} ok
- * @property {unknown} [result]
- * @property {string} [error]
- * @property {{ expected: string, problem: string, there: string[], windows: string[] }} [mend]
- * @property {string | null} before
- * @property {string | null} after
- * @property {string} [no_picture]
- * @property {string} [element]
- * @property {string[]} [tree]
- */
-
-/** The width of the timeline, and the height of a lane in it, in its own units. */
-const WIDTH = 1_000;
-const LANE = 20;
+/** @typedef {import("./trace-parts.js").Step} Step */
 
 /**
  * One trace, a step at a time.
  *
  * @param {AbortSignal} signal
- * @param {{ closes: boolean }} options whether it can be closed
+ * @param {{ closes: boolean, looked?: (step: Step) => void }} options `closes`: whether it can be closed; `looked` is called for each step that
+ *   it shows
  */
-export function createViewer(signal, { closes }) {
+export function createViewer(signal, { closes, looked = () => {} }) {
   /** @type {Map<string, Blob>} */
   let files = new Map();
   /** @type {Step[]} */
@@ -121,42 +98,11 @@ export function createViewer(signal, { closes }) {
     if (choose) list.scrollTop = choose.offsetTop - list.offsetTop - list.clientHeight / 2;
     for (const [index, mark] of [...timeline.children].entries()) mark.classList.toggle("here", index === at);
     setText(where, `Step ${at + 1} of ${steps.length}`);
-    const {
-      ok,
-      command,
-      place,
-      host,
-      at_ms,
-      duration_ms,
-      error,
-      result,
-      no_picture,
-      element,
-      mend,
-      tree = [],
-    } = step;
-    details.replaceChildren(
-      ...term(
-        "Command",
-        el("code", {}, command),
-        " ",
-        outcomeOf(ok),
-        " ",
-        el("span", { class: "hint" }, place),
-      ),
-      ...(host === undefined ? [] : term("Host", host)),
-      ...term("Time", `after ${milliseconds(at_ms)}, took ${milliseconds(duration_ms)}`),
-      ...(element === undefined ? [] : term("Element", el("code", {}, element))),
-      ...term("Arguments", json(step.arguments)),
-      ...(error === undefined ? [] : term("Error", prose(error))),
-      ...(mend && mend.there.length > 0 ? term("There is", prose(mend.there.join("\n"))) : []),
-      ...(result === undefined ? [] : term("Result", json(result))),
-      ...(no_picture === undefined ? [] : term("No picture", prose(no_picture))),
-      ...(tree.length === 0 ? [] : term("By name, after it", el("pre", {}, tree.join("\n")))),
-    );
-    const used = placeOf(result);
+    details.replaceChildren(...detailsOf(step));
+    const used = placeOf(step.result);
     before.show(files.get(step.before ?? ""), used);
     after.show(files.get(step.after ?? ""), used);
+    looked(step);
   }
 
   /**
@@ -179,11 +125,16 @@ export function createViewer(signal, { closes }) {
 
   return {
     root,
+    /** The steps of the trace that it shows. */
+    steps: () => steps,
     /**
+     * Opens a trace at the step that made the run fail, or else at the first.
+     *
      * @param {Blob} archive
+     * @param {{ takesFocus?: boolean }} [options] whether who looks goes on in it
      * @throws {Error} when it is no trace
      */
-    async show(archive) {
+    async show(archive, { takesFocus = true } = {}) {
       const found = await filesOf(archive);
       const run = await jsonIn(found, "run.json");
       const listed = await jsonIn(found, "steps.json");
@@ -206,105 +157,10 @@ export function createViewer(signal, { closes }) {
       setText(about, `Run ${run.run_id}: ${run.status}. ${run.error_text ?? ""}${omitted}`);
       root.hidden = false;
       setText(where, "No steps");
-      go(0);
+      go(Math.max(0, failureIn(steps)));
+      if (!takesFocus) return;
       root.scrollIntoView({ block: "nearest" });
       root.focus({ preventScroll: true });
-    },
-  };
-}
-
-/**
- * The hosts of the steps, each a lane: first the one whose run it is (undefined), then those that took part, in the order in which they began.
- *
- * @param {readonly Step[]} steps
- * @returns {Array<string | undefined>}
- */
-const lanesOf = (steps) => [...new Set([undefined, ...steps.map(({ host }) => host)])];
-
-/**
- * A mark for each step, in the lane of its host: where it began, how long it took, and whether it failed.
- *
- * @param {readonly Step[]} steps
- * @param {ReadonlyArray<string | undefined>} lanes
- * @param {(to: number) => void} go
- */
-function marksOf(steps, lanes, go) {
-  const end = Math.max(1, ...steps.map(({ at_ms, duration_ms }) => at_ms + (duration_ms ?? 0)));
-  return steps.map(({ at_ms, duration_ms, ok, host }, index) => {
-    const mark = svg("rect", {
-      x: (at_ms / end) * WIDTH,
-      y: lanes.indexOf(host) * LANE,
-      width: Math.max(ok === false ? 6 : 2, ((duration_ms ?? 0) / end) * WIDTH),
-      height: lanes.length > 1 ? LANE - 3 : LANE,
-      class: ok === false ? "error" : ok === null ? "none" : "ok",
-    });
-    mark.addEventListener("click", () => go(index));
-    return mark;
-  });
-}
-
-/** @param {boolean | null} ok */
-const outcomeOf = (ok) =>
-  ok === null ? badge("none", "did not end") : ok ? badge("ok", "ok") : badge("error", "failed");
-
-/**
- * @param {string} name
- * @param {...import("../dom.js").Child} text
- */
-const term = (name, ...text) => [el("dt", {}, name), el("dd", {}, ...text)];
-
-/**
- * Where the element is that is the result of a step; undefined for any other result.
- *
- * @param {unknown} result
- * @returns {readonly number[] | undefined}
- */
-function placeOf(result) {
-  if (typeof result !== "object" || result === null || !("bounds" in result) || !("role" in result))
-    return undefined;
-  const { bounds } = result;
-  return Array.isArray(bounds) && bounds.length === 4 && bounds.every(Number.isFinite) ? bounds : undefined;
-}
-
-/** A picture with its caption. @param {string} caption */
-function picture(caption) {
-  const image = el("img", { alt: `The screen, ${caption.toLowerCase()}`, hidden: true });
-  const none = el("p", { class: "hint" }, "no picture");
-  const marked = el("div", { class: "cut", hidden: true });
-  const root = el(
-    "figure",
-    {},
-    el("figcaption", {}, caption),
-    el("div", { class: "pictured" }, image, marked),
-    none,
-  );
-  /** @type {readonly number[] | undefined} */
-  let used;
-  image.addEventListener("load", () => {
-    const [left = 0, top = 0, width = 0, height = 0] = used ?? [];
-    const { naturalWidth, naturalHeight } = image;
-    marked.hidden = used === undefined || left >= naturalWidth || top >= naturalHeight;
-    // Of what is partly beside the screen, the part that is on it.
-    const [right, bottom] = [Math.min(left + width, naturalWidth), Math.min(top + height, naturalHeight)];
-    marked.style.left = `${(100 * Math.max(0, left)) / naturalWidth}%`;
-    marked.style.top = `${(100 * Math.max(0, top)) / naturalHeight}%`;
-    marked.style.width = `${(100 * (right - Math.max(0, left))) / naturalWidth}%`;
-    marked.style.height = `${(100 * (bottom - Math.max(0, top))) / naturalHeight}%`;
-  });
-  return {
-    root,
-    /**
-     * @param {Blob | undefined} file
-     * @param {readonly number[]} [place] of the element that the step used: left, top, width, height
-     */
-    show(file, place) {
-      used = place;
-      marked.hidden = true;
-      URL.revokeObjectURL(image.src);
-      image.hidden = file === undefined;
-      none.hidden = file !== undefined;
-      if (file) image.src = URL.createObjectURL(new Blob([file], { type: "image/png" }));
-      else image.removeAttribute("src");
     },
   };
 }

@@ -66,6 +66,23 @@ const overviewFiles = () =>
     "overview-screen.js": import("../../dashboard/host/overview-screen.js", { with: { type: "file" } }),
   });
 
+const scriptFiles = () =>
+  pathsOf({
+    "json-pieces.js": import("../../dashboard/host/json-pieces.js", { with: { type: "file" } }),
+    "reference.js": import("../../dashboard/host/reference.js", { with: { type: "file" } }),
+    "script.js": import("../../dashboard/host/script.js", { with: { type: "file" } }),
+    "script-checks.js": import("../../dashboard/host/script-checks.js", { with: { type: "file" } }),
+    "script-run.js": import("../../dashboard/host/script-run.js", { with: { type: "file" } }),
+    "script-source.js": import("../../dashboard/host/script-source.js", { with: { type: "file" } }),
+    "script-steps.js": import("../../dashboard/host/script-steps.js", { with: { type: "file" } }),
+    "script-views.js": import("../../dashboard/host/script-views.js", { with: { type: "file" } }),
+    "scripts.js": import("../../dashboard/host/scripts.js", { with: { type: "file" } }),
+    "step-details.js": import("../../dashboard/host/step-details.js", { with: { type: "file" } }),
+    "step-list.js": import("../../dashboard/host/step-list.js", { with: { type: "file" } }),
+    "trace-parts.js": import("../../dashboard/host/trace-parts.js", { with: { type: "file" } }),
+    "trace-viewer.js": import("../../dashboard/host/trace-viewer.js", { with: { type: "file" } }),
+  });
+
 const apiFiles = () =>
   pathsOf({
     "api.js": import("../../dashboard/api.js", { with: { type: "file" } }),
@@ -93,8 +110,8 @@ export const createDashboard = async () =>
       ...(await hostFiles()),
       ...(await liveFiles()),
       ...(await overviewFiles()),
+      ...(await scriptFiles()),
       ...(await pathsOf({
-        "actions.js": import("../../dashboard/host/actions.js", { with: { type: "file" } }),
         "address.js": import("../../dashboard/address.js", { with: { type: "file" } }),
         "approvals.js": import("../../dashboard/host/approvals.js", { with: { type: "file" } }),
         "audit.js": import("../../dashboard/host/audit.js", { with: { type: "file" } }),
@@ -137,7 +154,6 @@ export const createDashboard = async () =>
         "plan.js": import("../../dashboard/desk/plan.js", { with: { type: "file" } }),
         "plans.js": import("../../dashboard/desk/plans.js", { with: { type: "file" } }),
         "plot.js": import("../../dashboard/plot.js", { with: { type: "file" } }),
-        "reference.js": import("../../dashboard/host/reference.js", { with: { type: "file" } }),
         "requests.js": import("../../dashboard/requests.js", { with: { type: "file" } }),
         "run-details.js": import("../../dashboard/host/run-details.js", { with: { type: "file" } }),
         "run-state.js": import("../../dashboard/host/run-state.js", { with: { type: "file" } }),
@@ -145,12 +161,10 @@ export const createDashboard = async () =>
         "screen.js": import("../../dashboard/host/screen.js", { with: { type: "file" } }),
         "desktops.js": import("../../dashboard/host/desktops.js", { with: { type: "file" } }),
         "secrets.js": import("../../dashboard/host/secrets.js", { with: { type: "file" } }),
-        "script.js": import("../../dashboard/host/script.js", { with: { type: "file" } }),
         "server.js": import("../../dashboard/server.js", { with: { type: "file" } }),
         "style.css": import("../../dashboard/style.css", { with: { type: "file" } }),
         "sync.js": import("../../dashboard/host/sync.js", { with: { type: "file" } }),
         "table.js": import("../../dashboard/table.js", { with: { type: "file" } }),
-        "trace-viewer.js": import("../../dashboard/host/trace-viewer.js", { with: { type: "file" } }),
         "traces.js": import("../../dashboard/host/traces.js", { with: { type: "file" } }),
         "upgrade-form.js": import("../../dashboard/desk/upgrade-form.js", { with: { type: "file" } }),
         "uplot.css": import("uplot/dist/uPlot.min.css", { with: { type: "file" } }),

@@ -164,7 +164,7 @@ test("waits a while when the server asks to wait without saying how many seconds
 });
 
 test("tries again as announced, on a page that rarely asks by itself", async () => {
-  await using tab = await openPage("actions");
+  await using tab = await openPage("scripts");
   const { page } = tab;
   const says = page.locator("body > .banner, .banner").first();
   const check = async (answer: (route: Route) => Promise<void>) => {
@@ -186,7 +186,7 @@ for (const [name, path, shown] of [
   ["hosts/slowed/runs", "admin/hosts/slowed/look?*", "as the host said"],
   ["hosts/slowed/settings", "admin/hosts", "This desk may use there"],
   // What is asked for seldom: every five minutes, and every one.
-  ["actions", "commands/reference", "AC_screen_size"],
+  ["scripts", "commands/reference", "commands, "],
   ["diagnostics", "diagnose", "checked "],
 ] as const) {
   test(`what the page ${name} asks for at ${path} is there when the time is over that the server has asked to wait`, async () => {

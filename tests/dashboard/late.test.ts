@@ -98,7 +98,7 @@ for (const [why, answer, says] of [
 }
 
 test("a check that has no answer has changed nothing, and is not said to have", async () => {
-  await using tab = await openPage("actions", { "execute/check": never });
+  await using tab = await openPage("scripts", { "execute/check": never });
   const { page } = tab;
   await page.getByRole("button", { name: "Check", exact: true }).click();
   await page.getByText("No answer after 75 s.", { exact: true }).waitFor();
@@ -110,10 +110,10 @@ test("a run takes as long as it takes: the page says where else it is shown, and
     await held;
     await route.continue();
   };
-  await using tab = await openPage("actions", { execute: answer });
+  await using tab = await openPage("scripts", { execute: answer });
   const { page } = tab;
-  await page.getByLabel("Actions, as JSON").fill('[["AC_sleep", {"seconds": 0}]]');
-  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.getByLabel("Script, as JSON").fill('[["AC_sleep", {"seconds": 0}]]');
+  await page.getByRole("button", { name: "Run here" }).click();
   await page.getByText("running…").waitFor();
   await page.evaluate(LIMIT);
   await page.clock.runFor(80_000);

@@ -477,28 +477,28 @@ test("the audit page says how far witnesses have seen the log, as it happens", a
   expect(tab.complaints).toEqual([]);
 });
 
-test("the actions page checks a script before it runs it, and shows the outcome of each action", async () => {
-  await using tab = await openPage("actions");
+test("the page of scripts checks a script before it runs it, and shows the outcome of each action", async () => {
+  await using tab = await openPage("scripts");
   const { page } = tab;
   const { count } = (await (await host.call("/commands")).json()) as { count: number };
   await page.getByText(new RegExp(`^${count} commands, \\d+ more not allowed here$`)).waitFor();
-  const editor = page.getByLabel("Actions, as JSON");
+  const editor = page.getByLabel("Script, as JSON");
   await editor.fill("[oops");
-  await page.getByRole("button", { name: "Run", exact: true }).click();
-  await page.getByText("script:1:2: not JSON: expected a value").waitFor();
+  await page.getByRole("button", { name: "Run here" }).click();
+  await page.getByText("Line 1, column 2: not JSON: expected a value").waitFor();
   const sent = page.waitForRequest(/\/execute$/);
   await editor.fill('[["AC_focus_window", ["no such window"]], ["AC_rest_api_status"]]');
   await page.getByLabel("When an action fails").selectOption("stop if a window is missing");
-  await page.getByRole("button", { name: "Run", exact: true }).click();
-  expect((await sent).postDataJSON()).toMatchObject({ stop_on_error: "focus" });
+  await page.getByRole("button", { name: "Run here" }).click();
+  expect((await sent).postDataJSON()).toMatchObject({ stop_on_error: "focus", trace: true });
   await page.getByText("error", { exact: true }).waitFor();
   await editor.fill('[["AC_nope"], ["AC_sleep", {"seconds": "soon"}]]');
   await page.getByRole("button", { name: "Check", exact: true }).click();
   const verdict = page.getByRole("status").filter({ hasText: "AC_nope" });
   await verdict.waitFor();
   expect(await verdict.getByRole("listitem").allTextContents()).toEqual([
-    "line 1, column 3: actions[0]: unknown command AC_nope",
-    expect.stringContaining("line 1, column 40: actions[1].seconds: expected a number"),
+    "Step 1, line 1, column 3: unknown command AC_nope",
+    expect.stringContaining("Step 2, line 1, column 40: seconds: expected a number"),
   ]);
   expect((await verdict.textContent())?.split("AC_nope")).toHaveLength(2);
   await editor.fill('[["AC_sleep", ["${pause}"]]]');
@@ -516,13 +516,13 @@ test("the actions page checks a script before it runs it, and shows the outcome 
   );
   await page.getByRole("button", { name: "Check", exact: true }).click();
   await page.getByText("2 actions checked, no errors. Nothing has run.").waitFor();
-  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.getByRole("button", { name: "Run here" }).click();
   await page.getByText("error", { exact: true }).waitFor();
   await page.getByRole("cell", { name: '"<b>me</b>"' }).waitFor();
   await page.getByRole("cell", { name: /nobody/ }).waitFor();
   expect(await violationsOn(page, true)).toEqual([]);
   await page.reload();
-  await page.getByLabel("Actions, as JSON").waitFor();
+  await page.getByLabel("Script, as JSON").waitFor();
   expect(await editor.inputValue()).toMatch("nobody");
   expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
 });

@@ -79,9 +79,9 @@ test("a token that only reads sees no button that it may not use, and no page as
   await using tab = await signedIn(await tokenFor("wall", "read"));
   const { page, refused } = tab;
   const beyond =
-    /Add|Start|Stop|Reset|Run$|Pause|Remove|Cancel|Poll|Broadcast|Export|Import|Watch|Tags…|Tags of/;
+    /Add|Start|Stop|Reset|Run$|Run here|Run on|Pause|Remove|Cancel|Poll|Broadcast|Export|Import|Watch|Tags…|Tags of/;
   const names: Record<string, string> = { server: "REST API", hosts: "lab", jobs: "nightly" };
-  for (const name of ["overview", "server", "hosts", "inspector", "usb", "actions", "jobs", "sync"]) {
+  for (const name of ["overview", "server", "hosts", "inspector", "usb", "scripts", "jobs", "sync"]) {
     await page.goto(`${host.url}/dashboard#${name}`);
     await page.locator(`[href="#${name}"][aria-current]`).waitFor();
     await page.locator(".panel").first().waitFor();

@@ -55,7 +55,9 @@ browserTest()(
         if (!/^(?:file|blob):/.test(request.url())) complaints.push(request.url());
       });
       await page.goto(pathToFileURL(html).href);
-      await page.getByText(`Step 1 of ${STEPS}`).waitFor();
+      await page.getByText(`Step 121 of ${STEPS}`).waitFor();
+      await page.getByRole("button", { name: "Back" }).click();
+      await page.getByText(`Step 120 of ${STEPS}`).waitFor();
       const mark = page.locator(".pictured .cut").first();
       await mark.waitFor();
       const [picture, place] = [

@@ -57,6 +57,10 @@ browserTest()("a trace is stepped through with its pictures, from the host or fr
     const images = '[...document.querySelectorAll(".trace img")]';
     const widths = () => page.evaluate(`${images}.map((one) => one.hidden ? null : one.naturalWidth)`);
     await page.getByRole("button", { name: "Open the trace of run 0f1e2d3c" }).click();
+    // It opens where the run failed.
+    await shown.getByText("Step 3 of 3").waitFor();
+    await page.keyboard.press("ArrowLeft");
+    await page.keyboard.press("ArrowLeft");
     await shown.getByText("Step 1 of 3").waitFor();
     await shown.getByText("AC_focus_window", { exact: true }).waitFor();
     await page.waitForFunction(`${images}.every((one) => one.complete && one.naturalWidth > 0)`);
@@ -70,7 +74,7 @@ browserTest()("a trace is stepped through with its pictures, from the host or fr
     await shown.getByText("Step 2 of 3").waitFor();
 
     await page.getByLabel("Open a trace from a file").setInputFiles(file);
-    await shown.getByText("Step 1 of 3").waitFor();
+    await shown.getByText("Step 3 of 3").waitFor();
     const other = join(host.configDir, "other.zip");
     writeFileSync(other, "no archive");
     await page.getByLabel("Open a trace from a file").setInputFiles(other);
