@@ -102,6 +102,15 @@ export const SOURCE = [process.execPath, join(import.meta.dir, "..", "src", "mai
 /** The compiled binary, as `bun run build` leaves it. */
 export const BINARY = join(import.meta.dir, "..", "dist", "svc");
 
+/** Whether tests repeat themselves as often as in CI. Elsewhere kills, and bad input to each operation of the table, are fewer. */
+export const isThorough = process.env.SVC_TEST_REQUIRE === "all";
+
+/**
+ * The command of svc: the binary where the runner has just built it, as that starts faster; else the source tree, so that a file of
+ * tests runs without a build.
+ */
+export const SVC: readonly string[] = process.env.SVC_TEST_BUILT === undefined ? SOURCE : [BINARY];
+
 /**
  * Runs a program to its end.
  *
@@ -169,6 +178,10 @@ interface ServeOptions {
 export const serveSource = (flags: readonly string[] = [], options: ServeOptions = {}) =>
   serve(SOURCE, flags, options);
 
+/** `svc serve` of {@link SVC}, on a free port unless `flags` has one. */
+export const serveSvc = (flags: readonly string[] = [], options: ServeOptions = {}) =>
+  serve(SVC, flags, options);
+
 /**
  * `svc serve` of the compiled binary, on a free port unless `flags` has one.
  *
@@ -218,8 +231,12 @@ export function caller(url: string, token: string): (path: string, init?: Reques
   };
 }
 
+/** How long {@link until} pauses: this part of the time that it has waited so far, and at most so many milliseconds. */
+const POLL_PART = 1 / 40;
+const POLL_MOST_MS = 40;
+
 /**
- * Polls until `condition` holds.
+ * Polls until `condition` holds, less and less often: many conditions are requests, and what is waited for runs on the same processors.
  *
  * @param what stands after "waited for" in the error.
  * @returns its first truthy value.
@@ -230,12 +247,13 @@ export async function until<T>(
   condition: () => T | Promise<T>,
   { seconds = 30, everyMs = 5 } = {},
 ): Promise<Exclude<T, false | null | undefined | 0 | "">> {
-  const deadline = now() + seconds * 1_000;
+  const began = now();
   for (;;) {
     const value = await condition();
     if (value) return value as Exclude<T, false | null | undefined | 0 | "">;
-    if (now() > deadline) throw new Error(`waited for ${what} for ${seconds} s`);
-    await sleep(everyMs);
+    const waited = now() - began;
+    if (waited > seconds * 1_000) throw new Error(`waited for ${what} for ${seconds} s`);
+    await sleep(Math.max(everyMs, Math.min(POLL_MOST_MS, waited * POLL_PART)));
   }
 }
 
@@ -366,7 +384,7 @@ export function testWith(...programs: string[]): typeof test {
   const missing = missingOf(programs);
   if (missing.length === 0) return test;
   const reason = `${missing.join(", ")} not found`;
-  if (process.env.SVC_TEST_REQUIRE === "all") {
+  if (isThorough) {
     const failing = (name: string) =>
       test(name, () => {
         throw new Error(`SVC_TEST_REQUIRE=all, and ${reason}`);

@@ -2,13 +2,13 @@
 import { expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { SOURCE, temporaryFolder } from "../support";
+import { SVC, temporaryFolder } from "../support";
 
 test("desk export names what stays, of what the desk has", async () => {
   using desk = temporaryFolder();
   mkdirSync(join(desk.path, "images"));
   const svc = async (...words: string[]) => {
-    const child = Bun.spawn([...SOURCE, ...words], {
+    const child = Bun.spawn([...SVC, ...words], {
       env: { ...process.env, SVC_CONFIG_DIR: desk.path, SVC_PASSPHRASE: "a passphrase" },
       stdio: ["ignore", "ignore", "pipe"],
     });

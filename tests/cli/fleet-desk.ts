@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { silentLog } from "../../src/lib/log";
 import { createService } from "../../src/service/service";
 import type { host } from "../desk/fleet/support";
-import { SOURCE, temporaryFolder } from "../support";
+import { SVC, temporaryFolder } from "../support";
 
 /** A desk in a folder of its own, with these hosts, and `svc` there. */
 export async function deskWith(hosts: ReadonlyArray<ReturnType<typeof host>>) {
@@ -15,7 +15,7 @@ export async function deskWith(hosts: ReadonlyArray<ReturnType<typeof host>>) {
   await service.stop();
   /** Begins `svc` with these words; what it has written and its exit code come once it is over. */
   const start = (...args: string[]) => {
-    const child = Bun.spawn([...SOURCE, ...args, "--config-dir", configDir], {
+    const child = Bun.spawn([...SVC, ...args, "--config-dir", configDir], {
       cwd: folder.path,
       stdio: ["ignore", "pipe", "pipe"],
     });

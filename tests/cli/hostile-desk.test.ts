@@ -5,7 +5,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { printableLines } from "../../src/lib/sanitize";
 import { operations } from "../../src/operations";
-import { runToEnd, SOURCE, temporaryFolder } from "../support";
+import { runToEnd, SVC, temporaryFolder } from "../support";
 
 /** The title of a window, the screen cleared, a C1 control, text from the right, a carriage return. */
 const EVIL = "e\u001b]0;owned\u0007\u001b[2J\u009b31m\u202evil\rr";
@@ -61,7 +61,7 @@ const folder = temporaryFolder();
 const desk = Bun.serve({ port: 0, fetch: answerTo });
 
 async function svc(words: readonly string[], typed = "") {
-  const { stdout: out, stderr: err } = await runToEnd([...SOURCE, ...words], {
+  const { stdout: out, stderr: err } = await runToEnd([...SVC, ...words], {
     env: { ...process.env, SVC_CONFIG_DIR: join(folder.path, "config") },
     stdin: typed,
   });

@@ -2,11 +2,11 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { SOURCE, serveSource, temporaryFolder } from "../support";
+import { SVC, serveSvc, temporaryFolder } from "../support";
 
 /** Runs `svc words` on a folder; its output is no terminal. */
 async function svc(configDir: string, ...words: string[]) {
-  const child = Bun.spawn([...SOURCE, ...words], {
+  const child = Bun.spawn([...SVC, ...words], {
     env: { ...process.env, SVC_CONFIG_DIR: configDir },
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -24,7 +24,7 @@ test("plan new names every host where its output is no terminal", async () => {
 });
 
 test("events leaves out what reading makes happen by itself, unless it is asked for", async () => {
-  await using server = await serveSource();
+  await using server = await serveSvc();
   await server.call("/sessions");
   const all = await svc(server.configDir, "events");
   expect(all).not.toMatch(/audit\.appended|requests\.counted/);

@@ -1,6 +1,6 @@
 /** What `svc locate` takes its word for: a picture, or an element in one line. */
 import { expect, test } from "bun:test";
-import { runToEnd, SOURCE, temporaryFolder } from "../support";
+import { runToEnd, SVC, temporaryFolder } from "../support";
 
 test.each([
   ["row nth 3", "element"],
@@ -19,7 +19,7 @@ test.each([
     XDG_RUNTIME_DIR: folder.path,
     DBUS_SESSION_BUS_ADDRESS: "unix:path=/nowhere",
   };
-  const { stderr } = await runToEnd([...SOURCE, "locate", word], { env, cwd: folder.path });
+  const { stderr } = await runToEnd([...SVC, "locate", word], { env, cwd: folder.path });
   const said = /no accessibility bus/.test(stderr)
     ? "element"
     : /expected a role of WAI-ARIA or AT-SPI \(did you mean button\?\) but found "buttn"/.test(stderr)

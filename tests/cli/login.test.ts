@@ -7,7 +7,7 @@ import { parseFlags } from "../../src/cli/parser";
 import { findNoun } from "../../src/cli/registry";
 import { machineFolder, machineHint } from "../../src/lib/machine-service";
 import { resolveConfigDir } from "../../src/lib/paths";
-import { post, runToEnd, SOURCE, TOKEN, temporaryFolder, testServer, testWith } from "../support";
+import { post, runToEnd, SVC, TOKEN, temporaryFolder, testServer, testWith } from "../support";
 
 /** Runs `svc words` on a folder, with `typed` on standard input. */
 async function svc(configDir: string, words: readonly string[], typed = "", env: NodeJS.ProcessEnv = {}) {
@@ -15,7 +15,7 @@ async function svc(configDir: string, words: readonly string[], typed = "", env:
     stdout: out,
     stderr: err,
     exitCode: code,
-  } = await runToEnd([...SOURCE, ...words], {
+  } = await runToEnd([...SVC, ...words], {
     env: { ...process.env, SVC_CONFIG_DIR: configDir, ...env },
     stdin: typed,
   });

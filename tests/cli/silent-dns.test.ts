@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatJoinString } from "../../src/wire/join/join-string";
-import { SOURCE, temporaryFolder, testWith } from "../support";
+import { SVC, temporaryFolder, testWith } from "../support";
 
 /** A network of which the only DNS server takes every question and answers none. */
 const SILENT = `ip link set lo up
@@ -34,7 +34,7 @@ testWith("ip", "unshare").each([
     writeFileSync(join(folder.path, "admin_hosts.json"), JSON.stringify({ hosts }), { mode: 0o600 });
     const apart = ["unshare", "--map-root-user", "--mount", "--net", "sh", "-euc", SILENT, "sh"];
     const started = performance.now();
-    const child = Bun.spawn([...apart, ...SOURCE, ...line.split(" ")], {
+    const child = Bun.spawn([...apart, ...SVC, ...line.split(" ")], {
       cwd: folder.path,
       env: { ...process.env, FOLDER: folder.path, SVC_CONFIG_DIR: folder.path },
       stdio: ["ignore", "pipe", "pipe"],

@@ -11,7 +11,7 @@ import { eventTypes } from "../../src/operations";
 import { createService } from "../../src/service/service";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
 import { makeToken } from "../../src/trust/operations/tokens";
-import { post, type ServerProcess, serveSource, testServer, until } from "../support";
+import { post, type ServerProcess, serveSvc, testServer, until } from "../support";
 
 /** The events of a bus, oldest first. */
 const eventsOf = (bus: Bus, type: string) =>
@@ -36,7 +36,7 @@ const added = (name: string, more: object = {}) => ({
 
 describe("a process beside a server", () => {
   test("sends it what it did, with the time at which it did it", async () => {
-    await using host = await serveSource(["--rate-limit", "0"]);
+    await using host = await serveSvc(["--rate-limit", "0"]);
     const other = beside(host.configDir);
     const input = { name: "anna", scope: ["read" as const] };
     await callOperation(other, makeToken, input, localCaller(other, "cli"));
@@ -46,7 +46,7 @@ describe("a process beside a server", () => {
   });
 
   test("sends it before it ends, and meanwhile", async () => {
-    await using host = await serveSource(["--rate-limit", "0"]);
+    await using host = await serveSvc(["--rate-limit", "0"]);
     const other = beside(host.configDir);
     const store = tokenStore(configFiles(host.configDir), silentLog, other.events().publish);
     await addToken(store, { name: "anna", scope: ["read"] });
@@ -59,7 +59,7 @@ describe("a process beside a server", () => {
 
 describe("a server", () => {
   test("takes what a process did also where its token is not known there, and its rate is used up", async () => {
-    await using host = await serveSource(["--rate-limit", "1", "--rate-burst", "1"], {
+    await using host = await serveSvc(["--rate-limit", "1", "--rate-burst", "1"], {
       token: "not-known-there",
     });
     const other = beside(host.configDir);
@@ -71,7 +71,7 @@ describe("a server", () => {
   });
 
   test("that hangs is named in a warning, and the process ends", async () => {
-    await using host = await serveSource();
+    await using host = await serveSvc();
     const warnings: string[] = [];
     const log = { ...silentLog, warn: (text: string) => void warnings.push(text) };
     const other = createService({ configDir: host.configDir, audit: false, handsOver: true, log });

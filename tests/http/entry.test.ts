@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { createEntries } from "../../src/help/entries";
-import { SOURCE, temporaryFolder, testServer, usedMs } from "../support";
+import { SVC, temporaryFolder, testServer, usedMs } from "../support";
 
 test("an error of which the documentation has an entry names it beside its words", async () => {
   await using host = await testServer();
@@ -27,7 +27,7 @@ test("an error without an entry has no such field, nor does the body of another 
 test("a line of the log ends with the entry", async () => {
   using folder = temporaryFolder();
   await Bun.write(join(folder.path, "tokens.json"), "{");
-  await using child = Bun.spawn([...SOURCE, "serve", "--port", "0", "--config-dir", folder.path], {
+  await using child = Bun.spawn([...SVC, "serve", "--port", "0", "--config-dir", folder.path], {
     stdio: ["ignore", "ignore", "pipe"],
     env: { ...process.env, SVC_TOKEN: "a-token-of-the-owner" },
   });

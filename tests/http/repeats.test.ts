@@ -7,7 +7,7 @@ import type { Exchange } from "../../src/http/exchange";
 import { createFirstAnswers } from "../../src/http/idempotency";
 import { createRepeats, keyIn } from "../../src/http/repeats";
 import { silentLog } from "../../src/lib/log";
-import { movableClocks, post, SOURCE, temporaryFolder, testServer, until } from "../support";
+import { movableClocks, post, SVC, temporaryFolder, testServer, until } from "../support";
 
 const keyed = (key: string, body: unknown): RequestInit => {
   const init = post(body);
@@ -201,7 +201,7 @@ describe("an answer in pieces", () => {
 test("a request that died with svc is interrupted, and stays so", async () => {
   using folder = temporaryFolder();
   const start = async () => {
-    const child = Bun.spawn([...SOURCE, "serve", "--port", "0", "--json", "--config-dir", folder.path], {
+    const child = Bun.spawn([...SVC, "serve", "--port", "0", "--json", "--config-dir", folder.path], {
       env: { ...process.env, SVC_TOKEN: "a-token-that-is-long-enough" },
       stdio: ["ignore", "pipe", "ignore"],
     });

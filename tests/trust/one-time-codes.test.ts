@@ -5,7 +5,7 @@ import { askOwner } from "../../src/client/owner";
 import { configFiles } from "../../src/lib/paths";
 import { CODE_LIFE_S, createOneTimeCodes } from "../../src/trust/one-time-codes";
 import { makeOneTimeCode } from "../../src/trust/operations/one-time-code";
-import { post, serveSource, TOKEN } from "../support";
+import { post, serveSvc, TOKEN } from "../support";
 
 test("a code works once", () => {
   const codes = createOneTimeCodes();
@@ -30,7 +30,7 @@ test("the oldest of many codes ends first", () => {
 });
 
 test("over HTTP, a code is exchanged once for the owner's token, and the page that held it is removed", async () => {
-  await using host = await serveSource();
+  await using host = await serveSvc();
   const file = configFiles(host.configDir).codePage;
   writeFileSync(file, "");
   const { code = "" } = (await askOwner(host.configDir, makeOneTimeCode, {}))?.answer ?? {};
@@ -45,7 +45,7 @@ test("over HTTP, a code is exchanged once for the owner's token, and the page th
 });
 
 test("a wrong code leaves no row in the audit log, and the page of the owner where it is", async () => {
-  await using host = await serveSource();
+  await using host = await serveSvc();
   const file = configFiles(host.configDir).codePage;
   writeFileSync(file, "");
   const signIns = async () => {

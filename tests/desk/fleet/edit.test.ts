@@ -7,7 +7,7 @@ import { localCaller } from "../../../src/core/caller";
 import { createAddressBook } from "../../../src/desk/fleet/address-book";
 import { editHosts, editText } from "../../../src/desk/fleet/operations/edit";
 import { silentLog } from "../../../src/lib/log";
-import { runToEnd, SOURCE, testService } from "../../support";
+import { runToEnd, SVC, testService } from "../../support";
 import { bookPaths, host } from "./support";
 
 const PIN = `spki:${"A".repeat(43)}`;
@@ -200,7 +200,7 @@ test("a host that is on http already is tagged without another word; the same to
 async function edited(made: Awaited<ReturnType<typeof desk>>, editor: string, ...args: string[]) {
   const { VISUAL: _, ...rest } = process.env;
   const env = { ...rest, EDITOR: editor, SVC_CONFIG_DIR: made.configDir, TMPDIR: made.configDir };
-  return runToEnd([...SOURCE, "admin", "edit", ...args], { env });
+  return runToEnd([...SVC, "admin", "edit", ...args], { env });
 }
 
 const unixOnly = process.platform === "win32" ? test.skip : test;

@@ -1,6 +1,6 @@
 /** Changing a host of the address book in one step. */
 import { expect, test } from "bun:test";
-import { post, SOURCE, testServer, testService } from "../../support";
+import { post, SVC, testServer, testService } from "../../support";
 
 const PIN = `sha256:${"0f".repeat(32)}`;
 const ENTRY = { label: "a", base_url: "https://lab:1", token: "old-token", tags: ["lab"], pin: PIN };
@@ -79,7 +79,7 @@ test("on the command line, a label alone shows the tags and leaves no audit row"
   await using made = testService();
   await (await made.service.addressBook()).addAll([ENTRY], false);
   const run = (...args: string[]) =>
-    Bun.spawnSync([...SOURCE, "admin", "tag", ...args, "--json", "--config-dir", made.configDir]);
+    Bun.spawnSync([...SVC, "admin", "tag", ...args, "--json", "--config-dir", made.configDir]);
   const shown = run("a");
   expect(JSON.parse(shown.stdout.toString()).tags).toEqual(["lab"]);
   expect(await made.service.existingAudit()).toBeNull();

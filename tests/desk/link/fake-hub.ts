@@ -5,7 +5,7 @@ import { RemoteError } from "../../../src/client/carrier";
 import { connectionTo } from "../../../src/client/connection";
 import { configFiles } from "../../../src/lib/paths";
 import type { Hub } from "../../../src/wire/link/links";
-import { runToEnd, SOURCE, TOKEN, testServer } from "../../support";
+import { runToEnd, SVC, TOKEN, testServer } from "../../support";
 
 /** The id of the linked host. */
 export const ID = "0123456789abcdef0123456789abcdef";
@@ -55,7 +55,7 @@ export async function linkedDesk(options: Parameters<typeof testServer>[0] = {})
     /** Runs a subcommand on the desk, in another process. */
     async svc(...args: string[]) {
       const env = { ...process.env, SVC_CONFIG_DIR: desk.configDir, SVC_TOKEN: TOKEN };
-      return runToEnd([...SOURCE, ...args], { env });
+      return runToEnd([...SVC, ...args], { env });
     },
     /** The rows of its server in the log of the desk, oldest first. */
     rows(): string[] {

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { hostIdOf, openSigningKey } from "../../../src/trust/identity";
 import { readMembership } from "../../../src/wire/join/membership";
-import { caller, post, runToEnd, SOURCE, TOKEN, temporaryFolder, until } from "../../support";
+import { caller, post, runToEnd, SVC, TOKEN, temporaryFolder, until } from "../../support";
 import { joinDesk, linkServer, untilEvent } from "./support";
 
 // Certificates of tests are not signed by anybody.
@@ -35,7 +35,7 @@ async function linkedFleet(options: Parameters<typeof linkServer>[1] = {}) {
     /** Runs a subcommand on the desk, in another process. */
     async svc(...args: string[]) {
       const env = { ...process.env, SVC_CONFIG_DIR: desk.configDir, SVC_TOKEN: TOKEN };
-      return runToEnd([...SOURCE, ...args], { env });
+      return runToEnd([...SVC, ...args], { env });
     },
     async [Symbol.asyncDispose]() {
       await host[Symbol.asyncDispose]();
@@ -84,7 +84,7 @@ describe("over a link", () => {
     await using made = await linkedFleet();
     const list = join(made.host.configDir, "list.json");
     writeFileSync(list, JSON.stringify([["AC_log", { message: "stored" }]]));
-    const stored = await Bun.spawn([...SOURCE, "scripts", "add", "nightly", list], {
+    const stored = await Bun.spawn([...SVC, "scripts", "add", "nightly", list], {
       env: { ...process.env, SVC_CONFIG_DIR: made.host.configDir, SVC_TOKEN: TOKEN },
       stdio: ["ignore", "ignore", "inherit"],
     }).exited;
@@ -109,7 +109,7 @@ describe("over a link", () => {
     await made.call("/admin/broadcast", run);
     const before = await made.svc("events", "--on", "all", "--types", "run.ended", "--json");
     expect(linesOf(before.stdout)).toMatchObject([{ label: made.label, type: "run.ended" }]);
-    const child = Bun.spawn([...SOURCE, "events", "--on", "all", "--types", "run.*", "--follow", "--json"], {
+    const child = Bun.spawn([...SVC, "events", "--on", "all", "--types", "run.*", "--follow", "--json"], {
       env: { ...process.env, SVC_CONFIG_DIR: made.desk.configDir, SVC_TOKEN: TOKEN },
       stdio: ["ignore", "pipe", "inherit"],
     });

@@ -8,7 +8,7 @@ import { faultOf } from "../../../src/desk/link/relay";
 import { unavailable } from "../../../src/lib/errors";
 import type { Hub } from "../../../src/wire/link/links";
 import { IDLE_SESSIONS } from "../../client/support";
-import { post, SOURCE, TOKEN, until } from "../../support";
+import { post, SVC, TOKEN, until } from "../../support";
 import { entry, GONE, ID, linkedDesk } from "./fake-hub";
 
 const SOURCE_ROOT = join(import.meta.dir, "..", "..", "..", "src");
@@ -182,7 +182,7 @@ describe("in another process of the desk", () => {
     };
     Object.assign(made.desk.service, { hub: () => ({ ask }) });
     const env = { ...process.env, SVC_CONFIG_DIR: made.desk.configDir, SVC_TOKEN: TOKEN };
-    const child = Bun.spawn([...SOURCE, "admin", "poll", "--on", "lab", "--timeout", "60"], {
+    const child = Bun.spawn([...SVC, "admin", "poll", "--on", "lab", "--timeout", "60"], {
       env,
       stdio: ["ignore", "ignore", "ignore"],
     });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { keepSegments } from "../../../src/host/desktop/screen/black-box/segments";
 import { addSegment } from "../../host/desktop/screen/black-box/support";
 import { makeToken } from "../../host/mcp/support";
-import { SOURCE, TOKEN, temporaryFolder, testServer } from "../../support";
+import { SVC, TOKEN, temporaryFolder, testServer } from "../../support";
 
 setDefaultTimeout(60_000);
 
@@ -29,7 +29,7 @@ async function start() {
     ...{ host, desk, time },
     /** A command on the machine of the desk, in `folder`. */
     async run(folder: string, ...words: readonly string[]) {
-      const child = Bun.spawn([...SOURCE, ...words, "--config-dir", desk.configDir], {
+      const child = Bun.spawn([...SVC, ...words, "--config-dir", desk.configDir], {
         cwd: folder,
         stdio: ["ignore", "pipe", "pipe"],
       });

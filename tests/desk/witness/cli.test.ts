@@ -3,12 +3,12 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { configFiles } from "../../../src/lib/paths";
 import { openStore } from "../../../src/wire/witness/store";
-import { SOURCE, temporaryFolder } from "../../support";
+import { SVC, temporaryFolder } from "../../support";
 import { ownLog } from "./support";
 
 function svc(configDir: string, ...args: string[]) {
   const env = { ...process.env, SVC_CONFIG_DIR: configDir };
-  const { exitCode, stdout, stderr } = Bun.spawnSync([...SOURCE, ...args], { env });
+  const { exitCode, stdout, stderr } = Bun.spawnSync([...SVC, ...args], { env });
   return { exitCode, out: stdout.toString(), error: stderr.toString() };
 }
 

@@ -18,7 +18,7 @@ import { parseNote, parseVerifierKey, toBase64, verifiedBy } from "../../../src/
 import { originHash } from "../../../src/wire/witness/store";
 import { withDatabase } from "../../host/audit/support";
 import { newWitness } from "../../host/audit/witness/support";
-import { post, SOURCE, temporaryFolder, testServer } from "../../support";
+import { post, SVC, temporaryFolder, testServer } from "../../support";
 import { joinDesk, testLog, verifyRow } from "./support";
 
 /** A host that has joined a desk, whose key is in `folder`. */
@@ -176,7 +176,7 @@ describe("a host", () => {
     await host.call("/audit/restored", post(about));
     const verify = async () => {
       const env = { ...process.env, SVC_CONFIG_DIR: host.configDir };
-      return new Response(Bun.spawn([...SOURCE, "audit", "verify", "--witnessed"], { env }).stdout).text();
+      return new Response(Bun.spawn([...SVC, "audit", "verify", "--witnessed"], { env }).stdout).text();
     };
     const path = `${host.configDir}/audit.db`;
     withDatabase(path, (db) => db.run("DELETE FROM svc_tiles"));

@@ -10,7 +10,7 @@ import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import { createService } from "../../../src/service/service";
 import { addToken, removeToken, tokenStore } from "../../../src/trust/named-tokens";
-import { caller as callerOf, post, SOURCE, testService, until } from "../../support";
+import { caller as callerOf, post, SVC, testService, until } from "../../support";
 
 const grantOf = (name: string | null, ...scopes: Scope[]): Grant => ({ name, scopes });
 const ANN = grantOf("ann", "screen");
@@ -266,7 +266,7 @@ test("svc approvals list shows all of what waits, and cuts nothing off", async (
   const full = `AC_write (write_string="${"x".repeat(5_000)} && rm -rf ~")`;
   const approvals = await host.service.approvals();
   await approvals.begin(question(ANN, { detail: "***", full }));
-  const child = Bun.spawn([...SOURCE, "approvals", "list", "--config-dir", host.configDir], {
+  const child = Bun.spawn([...SVC, "approvals", "list", "--config-dir", host.configDir], {
     stdio: ["ignore", "pipe", "ignore"],
   });
   expect([await child.stdout.text(), await child.exited]).toEqual([expect.stringContaining(full), 0]);

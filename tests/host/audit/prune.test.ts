@@ -21,7 +21,7 @@ import { pruneRows } from "../../../src/host/audit/prune";
 import { verifyDatabase } from "../../../src/host/audit/verify";
 import { verifyExport } from "../../../src/host/audit/verify-export";
 import { silentLog } from "../../../src/lib/log";
-import { post, runToEnd, SOURCE, temporaryFolder, testServer, testWith } from "../../support";
+import { post, runToEnd, SVC, temporaryFolder, testServer, testWith } from "../../support";
 import { brokenLink, event, rowsOf, testLog, withDatabase } from "./support";
 
 async function filledLog(rows: number) {
@@ -368,7 +368,7 @@ describe("an export", () => {
     mkdirSync(full);
     const mount = 'mount -t tmpfs -o size=16k tmpfs "$0" && { "$@"; code=$?; ls -A "$0"; exit $code; }';
     const run = async (...args: string[]) => {
-      const command = [...SOURCE, "audit", ...args, "--config-dir", dirname(made.path)];
+      const command = [...SVC, "audit", ...args, "--config-dir", dirname(made.path)];
       const apart = ["unshare", "--map-root-user", "--mount", "sh", "-c", mount, full];
       const { stdout, stderr, exitCode } = await runToEnd([...apart, ...command]);
       return { stdout, stderr, code: exitCode };

@@ -1,7 +1,7 @@
 /** `--exclude-tools`: what an agent shall not have, it does not have in lists of actions either. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { post, SOURCE, temporaryFolder, testServer, until } from "../../support";
+import { post, SVC, temporaryFolder, testServer, until } from "../../support";
 import { connectAgent, dataIn, makeToken, startAgent } from "./support";
 
 setDefaultTimeout(120_000);
@@ -121,7 +121,7 @@ describe("a command of an excluded tool", () => {
     using folder = temporaryFolder();
     const flags = ["--toolsets", "jobs", "--write", "--exclude-tools", "desktop_get_clipboard,execute_check"];
     const env = { PATH: `${process.env.PATH}`, HOME: folder.path, SVC_CONFIG_DIR: folder.path };
-    await using agent = await startAgent([...SOURCE, "mcp", ...flags], env);
+    await using agent = await startAgent([...SVC, "mcp", ...flags], env);
     const refused = await agent.call("execute_actions", { actions: [CLIPBOARD] });
     expect([refused.isError, refused.text]).toEqual([true, expect.stringContaining(EXCLUDED)]);
     // The check before a proposal is no call of the agent's own.

@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import { removeToken, tokenStore } from "../../../src/trust/named-tokens";
-import { post, SOURCE, testServer, testWith, until } from "../../support";
+import { post, SVC, testServer, testWith, until } from "../../support";
 import { type Agent, approvalsOf, asked, connectAgent, ERAS, makeToken, rowsOf, startAgent } from "./support";
 
 setDefaultTimeout(120_000);
@@ -118,7 +118,7 @@ testWith(...DISPLAY)("over stdin, a lease does not outlive an agent's svc that w
   await using host = await testServer({ service: {} });
   const door = await host.service.answerAsOwner().catch(() => undefined);
   const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "" };
-  const command = [...SOURCE, "mcp", "--config-dir", host.configDir, "--write", "--toolsets", "act,desktop"];
+  const command = [...SVC, "mcp", "--config-dir", host.configDir, "--write", "--toolsets", "act,desktop"];
   const agent = await startAgent(command, env);
   const { id } = await leased(agent, host.call);
   process.kill(agent.pid ?? 0, "SIGKILL");
@@ -223,7 +223,7 @@ testWith(...DISPLAY)(
     const door = await host.service.answerAsOwner().catch(() => undefined);
     const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "" };
     const command = [
-      ...SOURCE,
+      ...SVC,
       "mcp",
       "--config-dir",
       host.configDir,

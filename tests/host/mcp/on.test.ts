@@ -9,7 +9,7 @@ import { chosen } from "../../../src/host/mcp/toolsets";
 import { silentLog } from "../../../src/lib/log";
 import { operations } from "../../../src/operations";
 import { createService } from "../../../src/service/service";
-import { post, SOURCE, temporaryFolder, testServer } from "../../support";
+import { post, SVC, temporaryFolder, testServer } from "../../support";
 import { type Agent, connectAgent, dataIn, makeToken, rowsOf, startAgent } from "./support";
 
 setDefaultTimeout(120_000);
@@ -76,7 +76,7 @@ describe("an agent that may ask hosts of the address book", () => {
     const book = await service.addressBook();
     for (const host of bookOf(lab.server.url, `${lab.server.token.current()}`)) await book.add(host);
     await service.stop();
-    const command = [...SOURCE, "mcp", "--on", "tag:lab", "--toolsets", "read,jobs,fleet"];
+    const command = [...SVC, "mcp", "--on", "tag:lab", "--toolsets", "read,jobs,fleet"];
     const env = { PATH: `${process.env.PATH}`, HOME: folder.path, SVC_CONFIG_DIR: folder.path };
     await using agent = await startAgent(command, env);
     await expectAnswers(agent);

@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { askOwner } from "../../../src/client/owner";
 import { overview } from "../../../src/http/operations";
 import { createService } from "../../../src/service/service";
-import { caller, post, runToEnd, SOURCE, serveSource, temporaryFolder } from "../../support";
+import { caller, post, runToEnd, SVC, serveSvc, temporaryFolder } from "../../support";
 import { approvalsOf, asked, dataIn, ERAS, makeToken, startAgent } from "./support";
 
 setDefaultTimeout(180_000);
@@ -25,7 +25,7 @@ async function rowsIn(configDir: string): Promise<string[]> {
 describe.each(ERAS)("svc mcp, for an agent of %s,", (era) => {
   test("reads, and every call is on record", async () => {
     using folder = temporaryFolder();
-    const agent = await startAgent([...SOURCE, "mcp"], envFor(folder.path), { name: "desk top", era });
+    const agent = await startAgent([...SVC, "mcp"], envFor(folder.path), { name: "desk top", era });
     expect(dataIn((await agent.call("jobs_list")).text)).toEqual({ jobs: [], problems: [] });
     expect(await agent.tools()).not.toContain("confirm");
     await agent.client.close();
@@ -36,7 +36,7 @@ describe.each(ERAS)("svc mcp, for an agent of %s,", (era) => {
 
   test("changes something in two steps with --write", async () => {
     using folder = temporaryFolder();
-    const command = [...SOURCE, "mcp", "--toolsets", "jobs", "--write"];
+    const command = [...SVC, "mcp", "--toolsets", "jobs", "--write"];
     const agent = await startAgent(command, envFor(folder.path), { era });
     const { digest } = await agent.propose("execute_actions", { actions: [["AC_log", ["hello"]]] });
     expect(dataIn((await agent.call("confirm", { digest })).text)).toMatchObject({ ok: true });
@@ -50,7 +50,7 @@ describe.each(ERAS)("svc mcp, for an agent of %s,", (era) => {
 
 test("--changes-per-minute says how much an agent may change", async () => {
   using folder = temporaryFolder();
-  const command = [...SOURCE, "mcp", "--toolsets", "jobs", "--write", "--changes-per-minute", "1"];
+  const command = [...SVC, "mcp", "--toolsets", "jobs", "--write", "--changes-per-minute", "1"];
   await using agent = await startAgent(command, envFor(folder.path));
   const { digest } = await agent.propose("execute_actions", { actions: [["AC_log", ["hello"]]] });
   expect((await agent.call("confirm", { digest })).isError).toBe(false);
@@ -60,8 +60,8 @@ test("--changes-per-minute says how much an agent may change", async () => {
 });
 
 test("with --approve, the owner of the host says yes at the server beside it", async () => {
-  await using server = await serveSource();
-  const command = [...SOURCE, "mcp", "--toolsets", "jobs", "--write", "--approve"];
+  await using server = await serveSvc();
+  const command = [...SVC, "mcp", "--toolsets", "jobs", "--write", "--approve"];
   await using agent = await startAgent(command, { ...envFor(server.configDir), SVC_TOKEN: server.token });
   const actions = [["AC_set_var", { name: "line", value: "rm -rf ~" }]];
   const { digest } = await agent.propose("execute_actions", { actions });
@@ -73,14 +73,14 @@ test("with --approve, the owner of the host says yes at the server beside it", a
 });
 
 test("a plan that was made with more than agents have is run by none, also where a server runs plans", async () => {
-  await using server = await serveSource();
+  await using server = await serveSvc();
   const { call } = server;
   const host = { label: "a", base_url: "http://127.0.0.1:9", token: "not-a-token-of-it" };
   expect((await call("/admin/hosts/add", post(host))).status).toBe(200);
   const made = await call("/plans/new", post({ actions: [["AC_shell_command", ["id"]]], on: "a" }));
   const planned = (await made.json()) as { id: string; digest: string };
   const { id } = planned;
-  const command = [...SOURCE, "mcp", "--toolsets", "fleet", "--write"];
+  const command = [...SVC, "mcp", "--toolsets", "fleet", "--write"];
   await using agent = await startAgent(command, { ...envFor(server.configDir), SVC_TOKEN: server.token });
   const { digest } = await agent.propose("plan_apply", { id, digest: planned.digest });
   const { isError, text } = await agent.call("confirm", { digest });
@@ -94,7 +94,7 @@ test("a plan that was made with more than agents have is run by none, also where
 });
 
 test("changes no plan that it may not see, also where a server has it", async () => {
-  await using server = await serveSource();
+  await using server = await serveSvc();
   const { call } = server;
   const host = { label: "a", base_url: "http://127.0.0.1:9", token: "not-a-token-of-it" };
   expect((await call("/admin/hosts/add", post(host))).status).toBe(200);
@@ -103,7 +103,7 @@ test("changes no plan that it may not see, also where a server has it", async ()
   const answer = await bob("/plans/new", post({ actions: [["AC_log", ["hello"]]], on: "a" }));
   const made = (await answer.json()) as { id: string };
   const before = await (await call(`/plans/${made.id}`)).json();
-  const command = [...SOURCE, "mcp", "--toolsets", "fleet", "--write"];
+  const command = [...SVC, "mcp", "--toolsets", "fleet", "--write"];
   await using agent = await startAgent(command, { ...envFor(server.configDir), SVC_TOKEN: server.token });
   const done = async (tool: string, given: Record<string, unknown>) => {
     const { digest } = await agent.propose(tool, given);
@@ -123,14 +123,14 @@ test("changes no plan that it may not see, also where a server has it", async ()
 });
 
 test("sees the plan and the run that it made, without a server and beside one", async () => {
-  await using server = await serveSource();
+  await using server = await serveSvc();
   using folder = temporaryFolder();
   for (const configDir of [folder.path, server.configDir]) {
     const beside = createService({ configDir });
     const host = { label: "a", base_url: "http://127.0.0.1:9", token: "not-a-token-of-it", tags: [] };
     await (await beside.addressBook()).add(host);
     await beside.stop();
-    const command = [...SOURCE, "mcp", "--toolsets", "jobs,fleet", "--write"];
+    const command = [...SVC, "mcp", "--toolsets", "jobs,fleet", "--write"];
     await using agent = await startAgent(command, { ...envFor(configDir), SVC_TOKEN: server.token });
     const done = async (tool: string, given: Record<string, unknown>) => {
       const { digest } = await agent.propose(tool, given);
@@ -149,12 +149,12 @@ test("sees the plan and the run that it made, without a server and beside one", 
 });
 
 test("does not see what a run of the owner beside it got by a command that needs admin", async () => {
-  await using server = await serveSource(["--allow-shell"]);
+  await using server = await serveSvc(["--allow-shell"]);
   const run = async (actions: unknown) =>
     (await (await server.call("/execute", post({ actions }))).json()) as { run_id: string };
   const { run_id: shell } = await run([["AC_shell_command", ["id"]]]);
   const { run_id: plain } = await run([["AC_log", ["hello"]]]);
-  const command = [...SOURCE, "mcp", "--toolsets", "jobs"];
+  const command = [...SVC, "mcp", "--toolsets", "jobs"];
   await using agent = await startAgent(command, { ...envFor(server.configDir), SVC_TOKEN: server.token });
   const refused = await agent.call("runs_show", { run_id: shell });
   expect([refused.isError, refused.text]).toEqual([
@@ -167,7 +167,7 @@ test("does not see what a run of the owner beside it got by a command that needs
 test("counts changes on when it is started anew", async () => {
   using folder = temporaryFolder();
   const lastOf = async (changes: number) => {
-    const command = [...SOURCE, "mcp", "--toolsets", "jobs", "--write"];
+    const command = [...SVC, "mcp", "--toolsets", "jobs", "--write"];
     await using agent = await startAgent(command, envFor(folder.path));
     let last = "";
     for (let nth = 0; nth < changes; nth++) {
@@ -182,7 +182,7 @@ test("counts changes on when it is started anew", async () => {
 
 test("says on one line that a line is no message", async () => {
   using folder = temporaryFolder();
-  const child = Bun.spawn([...SOURCE, "mcp"], { env: envFor(folder.path), stdio: ["pipe", "pipe", "pipe"] });
+  const child = Bun.spawn([...SVC, "mcp"], { env: envFor(folder.path), stdio: ["pipe", "pipe", "pipe"] });
   child.stdin.write('{"a":1}\n');
   await child.stdin.end();
   expect([await child.exited, await child.stderr.text()]).toEqual([
@@ -195,7 +195,7 @@ test("ends when its client reads no longer", async () => {
   using folder = temporaryFolder();
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } };
   const line = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
-  const child = Bun.spawn([...SOURCE, "mcp"], {
+  const child = Bun.spawn([...SVC, "mcp"], {
     env: envFor(folder.path),
     stdio: ["pipe", "pipe", "ignore"],
   });
@@ -209,8 +209,8 @@ test("ends when its client reads no longer", async () => {
 });
 
 test("asks nobody any longer when its client has gone", async () => {
-  await using server = await serveSource(["--rate-limit", "0"]);
-  const child = Bun.spawn([...SOURCE, "mcp", "--toolsets", "jobs", "--write", "--approve"], {
+  await using server = await serveSvc(["--rate-limit", "0"]);
+  const child = Bun.spawn([...SVC, "mcp", "--toolsets", "jobs", "--write", "--approve"], {
     env: { ...envFor(server.configDir), SVC_TOKEN: server.token },
     stdio: ["pipe", "pipe", "ignore"],
   });
@@ -255,7 +255,7 @@ test.each([
   ["serve --port 0 --mcp-write --mcp-exclude-tools confirm", "leave out write instead"],
 ])("svc %s is wrong usage, and says why", async (line, why) => {
   using folder = temporaryFolder();
-  const { stdout, stderr, exitCode } = await runToEnd([...SOURCE, ...line.split(" ")], {
+  const { stdout, stderr, exitCode } = await runToEnd([...SVC, ...line.split(" ")], {
     env: envFor(folder.path),
   });
   expect([exitCode, stdout, stderr]).toEqual([2, "", expect.stringContaining(why)]);

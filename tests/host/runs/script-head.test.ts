@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseScript } from "../../../src/core/script";
 import { withDefaults } from "../../../src/core/script-head";
-import { post, SOURCE, testServer, until } from "../../support";
+import { post, SVC, testServer, until } from "../../support";
 
 const FAILS = ["AC_fail", ["no"]];
 const NEXT = ["AC_sleep", { seconds: 0 }];
@@ -166,7 +166,7 @@ describe("a job", () => {
     await using made = await serverWith({ "list.json": [FAILS, NEXT] });
     const words = ["jobs", "add", made.pathOf("list.json"), "--id", "typed", "--every", "1d"];
     const flags = ["--no-stop-on-error", "--var", "count=3", "--json", "--config-dir", made.host.configDir];
-    const child = Bun.spawn([...SOURCE, ...words, ...flags], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = Bun.spawn([...SVC, ...words, ...flags], { stdio: ["ignore", "pipe", "inherit"] });
     expect(await child.stdout.json()).toMatchObject({ stop_on_error: false, variables: ["count"] });
   });
 });

@@ -10,7 +10,7 @@ import { checkActions } from "../../../src/host/runs/check-actions";
 import { describeCommand } from "../../../src/host/runs/reference";
 import { scriptSchema } from "../../../src/host/runs/script-schema";
 import { Failure } from "../../../src/lib/errors";
-import { SOURCE, testServer, testService } from "../../support";
+import { SVC, testServer, testService } from "../../support";
 
 const host = testService();
 afterAll(() => host[Symbol.asyncDispose]());
@@ -206,6 +206,6 @@ test("GET /commands/schema and `svc commands --schema` give it", async () => {
   await using server = await testServer();
   const answer = await server.call("/commands/schema");
   expect(Bun.deepEquals(await answer.json(), schema)).toBe(true);
-  const printed = Bun.spawnSync([...SOURCE, "commands", "--schema", "--config-dir", server.configDir]);
+  const printed = Bun.spawnSync([...SVC, "commands", "--schema", "--config-dir", server.configDir]);
   expect(Bun.deepEquals(JSON.parse(printed.stdout.toString()), schema)).toBe(true);
 });

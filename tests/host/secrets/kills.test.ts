@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createSecrets } from "../../../src/host/secrets/secrets";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
-import { SOURCE, temporaryFolder } from "../../support";
+import { SVC, temporaryFolder } from "../../support";
 
 const KILLS = 24;
 
@@ -22,7 +22,7 @@ test("a secret that is set or removed under kill -9 is as before or as asked, an
   const may = new Map<string, Set<string | undefined>>([["kept", new Set(["the-value-that-stays"])]]);
   /** Runs it, and kills it after so many milliseconds. @returns whether it has said that it is done. */
   const run = async (words: readonly string[], ms: number, value = "") => {
-    const child = Bun.spawn([...SOURCE, "secret", ...words], {
+    const child = Bun.spawn([...SVC, "secret", ...words], {
       env: { ...process.env, SVC_CONFIG_DIR: folder.path },
       stdio: [new Blob([value]), "ignore", "ignore"],
     });

@@ -2,14 +2,14 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runToEnd, SOURCE, temporaryFolder } from "../../support";
+import { runToEnd, SVC, temporaryFolder } from "../../support";
 
 test("svc nats can be run again after a folder that cannot be written", async () => {
   using folder = temporaryFolder();
   const write = async (to: string) => {
     const words = ["nats", "--operator", "lab", "--url", "tls://nats.example.org", "--output-dir", to];
     const { stdout, stderr } = await runToEnd([
-      ...SOURCE,
+      ...SVC,
       ...words,
       "--json",
       "--config-dir",
