@@ -71,7 +71,8 @@ function helpOf({ nouns }: Registry, args: readonly string[]): readonly string[]
   return isNoun || rest.length === 0 ? [...rest, "--help"] : args;
 }
 
-async function dispatch(registry: Registry, typed: readonly string[]): Promise<number> {
+/** Runs the subcommand that `typed` names. @returns its exit code. @throws what it throws, and a {@link UsageError} for what it does not take. */
+export async function dispatch(registry: Registry, typed: readonly string[]): Promise<number> {
   const args = helpOf(registry, typed);
   const code = await dispatchWords(registry, args);
   if (args !== typed) await namePage(typed);

@@ -11,7 +11,7 @@ import { operations } from "../../src/operations";
 import { makeToken } from "../host/mcp/support";
 import { type StallRequest, worstOf } from "../stalls/bodies";
 import { specialOf } from "../stalls/special";
-import { TOKEN, testServer } from "../support";
+import { isThorough, TOKEN, testServer } from "../support";
 
 /** The most bytes of an answer for each byte of a request of more than 10 kB. */
 const MOST = 20;
@@ -183,7 +183,7 @@ const least = (allowed: readonly string[]) => [
 const isLasting = ({ what }: StallRequest) => /a loop of steps|a text that grows/.test(what);
 
 describe("over HTTP, an answer is at most 20 times as long as its request:", () => {
-  for (const operation of operations) {
+  for (const [nth, operation] of operations.entries()) {
     const { http, name } = operation;
     if (!http || http.socket) continue;
     const route = `${http.method} ${http.path}`;
@@ -199,9 +199,15 @@ describe("over HTTP, an answer is at most 20 times as long as its request:", () 
         look({ route, body, path }, { method: "POST", headers: JSON_TYPE, body: text }, by);
       const allowed = await send("example", JSON.stringify(operation.example ?? {}));
       const few = least(allowed);
-      for (const [kind, value] of Object.entries(HOSTILE)) {
-        for (const [place, body] of bodiesOf(operation, value)) {
-          const by = place === "itself" ? tokens : place === "in each field" ? few : few.slice(0, 1);
+      const kinds = Object.entries(HOSTILE);
+      const [turn] = kinds[nth % kinds.length] ?? [];
+      for (const [which, [kind, value]] of kinds.entries()) {
+        // Of a body that is no object, every token brings every kind only in CI: elsewhere one kind at this route, another at the next.
+        const others = isThorough || kind === turn ? tokens : few;
+        for (const [at, [place, body]] of [...bodiesOf(operation, value)].entries()) {
+          // And a field has a third of the kinds, the next one another third.
+          if (!isThorough && at > 1 && (at + which + nth) % 3 !== 0) continue;
+          const by = place === "itself" ? others : place === "in each field" ? few : few.slice(0, 1);
           await send(`${kind}, ${place}`, JSON.stringify(body), by);
         }
       }

@@ -9,7 +9,7 @@ import { importConfig } from "../../src/host/config/operations";
 import { isNullLeftOut } from "../../src/host/runs/action-fields";
 import { Failure } from "../../src/lib/errors";
 import { operations } from "../../src/operations";
-import { post, testServer } from "../support";
+import { isThorough, post, testServer } from "../support";
 
 let host: Awaited<ReturnType<typeof testServer>>;
 beforeAll(async () => {
@@ -63,7 +63,7 @@ function hostileInput({ entries }: InputSchema) {
 const anyBody = (schema: InputSchema) =>
   fc.oneof({ weight: 4, arbitrary: hostileInput(schema) }, fc.jsonValue());
 const isBad = (schema: InputSchema, input: unknown) => !checkInput(schema, input).ok;
-const runs = { numRuns: 60 };
+const runs = { numRuns: isThorough ? 60 : 20 };
 
 describe("over HTTP, bad input is a 400 with an error:", () => {
   for (const { http, input: schema, name } of operations) {

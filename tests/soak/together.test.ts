@@ -1,6 +1,6 @@
 /**
  * A script of three hosts under kills of the desk and of its hosts: no run hangs past its deadline, no act is done twice, and each failure
- * names host and step. In CI twenty runs; `bun run soak` has a thousand (SVC_SOAK_TOGETHER says otherwise).
+ * names host and step. In CI twenty runs, elsewhere eight; `bun run soak` has a thousand (SVC_SOAK_TOGETHER says otherwise).
  *
  * Who is killed and when follows from a seed, which is printed; SVC_SOAK_SEED replays it.
  */
@@ -10,11 +10,11 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { seeded } from "../../bench/programs/sim-seed";
 import { freePort } from "../e2e/binary";
-import { installBinary, post, TOKEN, until } from "../support";
+import { installBinary, isThorough, post, TOKEN, until } from "../support";
 
-const RUNS = Number(process.env.SVC_SOAK_TOGETHER ?? 20);
+const RUNS = Number(process.env.SVC_SOAK_TOGETHER ?? (isThorough ? 20 : 8));
 const SEED =
-  process.env.SVC_SOAK_SEED ?? (RUNS === 20 ? "together" : `${Math.floor(Math.random() * 2 ** 32)}`);
+  process.env.SVC_SOAK_SEED ?? (RUNS <= 20 ? "together" : `${Math.floor(Math.random() * 2 ** 32)}`);
 
 /** The time limit of a run, and how long it may take besides: until hosts have answered, and the machine is busy. Seconds. */
 const TIMEOUT_S = 8;
