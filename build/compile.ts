@@ -10,7 +10,7 @@ import { lateTablePlugin } from "./late-table";
 import { leftOutPlugin } from "./left-out";
 import { requireTexts } from "./licences";
 import { ORDER } from "./order";
-import { createPack, pagePlugin } from "./pack";
+import { createPack, type Pack, pagePlugin } from "./pack";
 import { publicKeyOfBuild } from "./package/sign";
 import { billOfMaterials } from "./sbom";
 import { type Packages, ROOT, targets } from "./targets";
@@ -21,6 +21,7 @@ import { type Packages, ROOT, targets } from "./targets";
  *
  * @param packages of the platform to compile for.
  * @param options.table the native addons to embed.
+ * @param options.pack what compresses them, where others use that too.
  * @returns the path of the binary.
  * @throws what Bun.build throws; where a part of what svc ships has no text of its licence.
  */
@@ -31,14 +32,15 @@ export async function compile(
     name,
     entry = join(ROOT, "src", "main.ts"),
     table = addons,
-  }: { folder: string; name: string; entry?: string; table?: typeof addons },
+    pack = createPack(),
+  }: { folder: string; name: string; entry?: string; table?: typeof addons; pack?: Pack },
 ): Promise<string> {
   const { target } = packages;
   const file = target.startsWith("windows") ? `${name}.exe` : name;
   const maps = join(folder, "maps", target);
   await rm(maps, { recursive: true, force: true });
   await mkdir(maps, { recursive: true });
-  const plugins = await pluginsFor(packages, table);
+  const plugins = await pluginsFor(packages, table, pack);
   const bom = billOfMaterials(await partsOf(entry, plugins), { name: "svc", version });
   // A test may embed another addon, which nobody gets.
   if (table === addons) requireTexts(bom.components);
@@ -77,9 +79,12 @@ export async function compile(
   return join(folder, file);
 }
 
-/** Puts what is embedded as files into a build. */
-export async function pluginsFor(packages: Packages, table = addons): Promise<BunPlugin[]> {
-  const pack = createPack();
+/** Puts what is embedded as files into a build. @param pack compresses it. */
+export async function pluginsFor(
+  packages: Packages,
+  table = addons,
+  pack = createPack(),
+): Promise<BunPlugin[]> {
   return [addonPlugin(packages, pack, table), await pagePlugin(pack), leftOutPlugin, lateTablePlugin];
 }
 

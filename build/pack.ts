@@ -34,11 +34,11 @@ export type Pack = (
   read?: () => Promise<Uint8Array<ArrayBuffer>>,
 ) => Promise<{ readonly loader: "file"; readonly contents: Uint8Array }>;
 
-/** Each file is read and compressed once, however many builds ask. */
-export function createPack(): Pack {
+/** Each file is read and compressed once, however many builds ask. @param level of zstd. */
+export function createPack(level = LEVEL): Pack {
   const packed = new Map<string, Promise<Uint8Array>>();
   return async (path, read = () => Bun.file(path).bytes()) => {
-    const contents = packed.get(path) ?? read().then((bytes) => Bun.zstdCompress(bytes, { level: LEVEL }));
+    const contents = packed.get(path) ?? read().then((bytes) => Bun.zstdCompress(bytes, { level }));
     packed.set(path, contents);
     return { loader: "file", contents: await contents };
   };

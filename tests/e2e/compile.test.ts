@@ -33,7 +33,7 @@ test("a binary holds the addons of its own platform only, and lists their licenc
 
   const found: Record<string, Target[]> = {};
   for (const own of packages) {
-    const binary = await compile(own, { folder: folder.path, name: own.target, entry });
+    const binary = await compile(own, { folder: folder.path, name: own.target, entry, pack });
     found[own.target] = await platformsIn(binary);
     // Also of what is linked into the addons: see build/linked.ts.
     expect(await Bun.file(join(folder.path, `${own.target}.cdx.json`)).text()).not.toContain('"unknown"');

@@ -1,9 +1,9 @@
 /** `svc config` as the compiled binary, from an empty folder, also when it is killed at any step of an import. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { bundleOf, host } from "../host/config/support";
-import { BINARY, runToEnd, testWith } from "../support";
+import { placeBinary, runToEnd, testWith } from "../support";
 
 const BUNDLE = join(import.meta.dir, "..", "fixtures", "bundle-foreign.json");
 const OLD = { remote_host_id: "old-remote", viewer_id: "old-viewer", host_fingerprint: undefined };
@@ -15,7 +15,7 @@ setDefaultTimeout(180_000);
 function installed(files: Readonly<Record<string, string | undefined>> = {}) {
   const machine = host(files);
   const binary = join(machine.root, "outside", "svc");
-  copyFileSync(BINARY, binary);
+  placeBinary(binary);
   const run = async (
     args: readonly string[],
     options: { stdin?: string; env?: Record<string, string> } = {},

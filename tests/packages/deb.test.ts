@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { $ } from "bun";
-import { type Effort, makeDeb } from "../../build/package/deb";
+import { makeDeb } from "../../build/package/deb";
 import { type Release, release } from "../../build/package/release";
 import { bootMachine, testWithSystemd } from "../e2e/systemd";
 import { BINARY, temporaryFolder, testWith, until } from "../support";
@@ -19,9 +19,16 @@ beforeAll(async () => {
 });
 afterAll(() => folder[Symbol.dispose]());
 
-/** A package of this tree; one of another version has the same program. */
-const packed = (version: string, effort: Effort = "fast") =>
-  makeDeb({ ...own, version }, "linux-x64", built, { out: join(folder.path, "debs"), effort });
+const packages = new Map<string, ReturnType<typeof makeDeb>>();
+
+/** A package of this tree, made once; one of another version has the same program. */
+function packed(version: string): ReturnType<typeof makeDeb> {
+  const out = join(folder.path, "debs");
+  const made =
+    packages.get(version) ?? makeDeb({ ...own, version }, "linux-x64", built, { out, effort: "fast" });
+  packages.set(version, made);
+  return made;
+}
 
 let unpacked: Promise<string> | undefined;
 

@@ -35,11 +35,16 @@ export function fill(
   y: number,
   width: number,
   height: number,
-  colour: Colour,
+  [red, green, blue]: Colour,
 ): void {
+  const { pixels } = picture;
   for (let row = Math.max(0, y); row < Math.min(picture.height, y + height); row++) {
     for (let column = Math.max(0, x); column < Math.min(picture.width, x + width); column++) {
-      picture.pixels.set(colour, (row * picture.width + column) * 4);
+      // Thousands of scenes are made so: `set` would take ten times as long.
+      const at = (row * picture.width + column) * 4;
+      pixels[at] = red;
+      pixels[at + 1] = green;
+      pixels[at + 2] = blue;
     }
   }
 }

@@ -1,10 +1,13 @@
 /**
  * Binaries of several versions, as releases have them: compiled with a version and a key of their own.
  *
- * Without source maps, bytecode and list of packages, which take most of the time of a build and change nothing here.
+ * Without source maps, bytecode and list of packages, and with what is embedded compressed fast: that takes most of the time of a build,
+ * and changes nothing here.
  */
 import { join } from "node:path";
+import { addons } from "../../../build/addons";
 import { pluginsFor } from "../../../build/compile";
+import { createPack } from "../../../build/pack";
 import { hostTarget, packagesFor, ROOT } from "../../../build/targets";
 
 export interface Made {
@@ -42,7 +45,7 @@ export async function compileVersion(path: string, { version, key, broken }: Mad
       ...Object.fromEntries(Object.entries(define).map(([name, value]) => [name, JSON.stringify(value)])),
       SVC_BOM: JSON.stringify(Bun.zstdCompressSync(JSON.stringify(empty)).toBase64()),
     },
-    plugins: await pluginsFor(packages),
+    plugins: await pluginsFor(packages, addons, createPack(1)),
   });
   return target;
 }

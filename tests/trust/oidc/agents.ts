@@ -1,6 +1,6 @@
 /** Access tokens that agents bring, and a desk that takes them. */
 import { importJWK, type JWK, SignJWT } from "jose";
-import { AGENT, signingKey } from "./provider";
+import { AGENT, usualKey } from "./provider";
 import { setUp } from "./support";
 
 /** In seconds. */
@@ -28,7 +28,7 @@ export async function accessTokenDesk(
   groups: object = { viewers: { scope: ["read"] } },
   service: Readonly<Record<string, unknown>> = {},
 ) {
-  const key = await signingKey("first");
+  const key = await usualKey();
   const made = await setUp({ keys: [key], knowsUrl: true, groups, service });
   const resource = `${made.url}/mcp`;
   const ping = (token?: string, path = "/mcp") =>
