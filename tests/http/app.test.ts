@@ -6,7 +6,7 @@ import { operation } from "../../src/core/operation";
 import { listCommands } from "../../src/host/runs/operations/commands";
 import { type AppParts, createApp } from "../../src/http/app";
 import { silentLog } from "../../src/lib/log";
-import { testService } from "../support";
+import { nextTurn, testService } from "../support";
 import { appParts } from "./app-parts";
 
 const TOKEN = "a-token-of-the-owner";
@@ -106,8 +106,9 @@ test.each(["/sessions", "/inspector/summary", "/inspector/recent", "/commands"])
   "%s, which only reads memory, is answered in the same turn",
   async (path) => {
     await using app = await testApp();
-    // The first request makes the feature.
+    // The first request makes the feature, which takes all of its turn.
     await app.ask(path);
+    await nextTurn();
     const answer = app.ask(path);
     expect(answer).toBeInstanceOf(Response);
     expect((await answer).status).toBe(200);

@@ -289,7 +289,9 @@ test("tokens that do not count are looked at so often, and neither a good one no
   const [head, claims] = good.split(".");
   const forged = `${head}.${claims}.${"A".repeat(342)}`;
   const said = new Set<string>();
-  for (let nth = 0; nth < 320; nth++) said.add(Object(await (await here.ping(forged)).json()).error);
+  // Of the 300 looks, some come back meanwhile where the machine is busy.
+  for (let nth = 0; nth < 2_000 && said.size < 2; nth++)
+    said.add(Object(await (await here.ping(forged)).json()).error);
   expect([...said]).toContainEqual(expect.stringContaining("too many access tokens that do not count"));
   expect((await here.ping(good)).status).toBe(200);
 });
