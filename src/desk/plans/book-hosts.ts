@@ -38,6 +38,11 @@ export function hostsIn({ book, ...uses }: Uses) {
     targetFor,
     /** Takes note that the address book has changed: what it says is asked for anew. */
     changed: forget,
+    /** Each host by its label, as the address book is in this turn of the event loop. @throws where it cannot be read. */
+    hostsNow(): ReadonlyMap<string, Host> {
+      forget();
+      return all();
+    },
     /** Where the jobs of the host go, which may have another label now; undefined where there is none. @throws `unavailable` where its entry cannot be used. */
     hostOf(label: string, identity: string) {
       const labelled = all().get(label);

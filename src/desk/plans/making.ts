@@ -9,6 +9,7 @@ import { oldestKept } from "../../lib/age";
 import { unavailable } from "../../lib/errors";
 import { tryLock } from "../../lib/lock";
 import { digestInSlices } from "../../wire/job/plan-digest";
+import type { Host } from "../fleet/host";
 import { aboutPlan, planCreated, planRemoved } from "./events";
 import { kindOfContents } from "./host-contents";
 import { PIECE_HOSTS } from "./ledger/creation";
@@ -16,14 +17,14 @@ import type { Ledger } from "./ledger/ledger";
 import type { Plan } from "./ledger/rows";
 import type { PlannedHost, Spec } from "./plan";
 import type { PlansUses } from "./plans";
-import { createRenames, type Renames } from "./renames";
+import { createRenames, labelsSince, type Renames } from "./renames";
 import { plansToForget } from "./retention";
 
 /** Makes and forgets plans. */
 export interface PlanMaking {
   /**
-   * Stores a plan, in slices where it has many hosts; the oldest are forgotten where there are too many. A host that gets
-   * another label meanwhile has that.
+   * Stores a plan, in slices where it has many hosts; the oldest are forgotten where there are too many. A host that has got another label
+   * since it was selected, or gets one meanwhile, has that.
    *
    * @param requireFree is called in the turn in which the plan is there, so that no other one comes between. What it throws is thrown, and no plan is made.
    * @throws `busy` where all of them run.
@@ -42,6 +43,8 @@ export interface PlanMaking {
 
 interface MakingUses extends Pick<PlansUses, "publish" | "requireInOffice" | "goesOn"> {
   readonly ledger: Ledger;
+  /** The hosts of the address book as they are in this turn of the event loop, by their labels; none where it cannot be read. */
+  hostsNow(): ReadonlyMap<string, Host>;
   /** Where the lock of a plan is, and whether a process has it. */
   lockOf(id: string): string;
   isLocked(id: string): boolean;
@@ -51,6 +54,7 @@ interface MakingUses extends Pick<PlansUses, "publish" | "requireInOffice" | "go
 export function createMaking({
   ledger,
   publish,
+  hostsNow,
   lockOf,
   isLocked,
   goesOn,
@@ -97,6 +101,7 @@ export function createMaking({
       // Where there is no room now, nothing is written that would be removed again.
       if (isLarge) inTheWay();
       using names = watch();
+      const labelOf = await labelsSince(planned, hostsNow(), names);
       const digest = await digestInSlices(content_digest, spec, planned);
       const id = crypto.randomUUID();
       const made = { id, digest, content, content_digest, spec, maker };
@@ -111,7 +116,7 @@ export function createMaking({
       if (isLarge && !unlock) throw unavailable("the new plan cannot be locked: make it again");
       let plan: Plan | undefined;
       try {
-        plan = await ledger.createInSlices(made, planned, now, makeRoom, names.labelOf);
+        plan = await ledger.createInSlices(made, planned, now, makeRoom, labelOf);
       } finally {
         unlock?.();
         if (unlock && !plan) removeLock(id);

@@ -7,6 +7,7 @@ import { type Grant, maySee } from "../../core/rights";
 import { conflict, Failure, notFound } from "../../lib/errors";
 import { isLocked } from "../../lib/lock";
 import type { Log } from "../../lib/log";
+import { orElse } from "../../lib/or-else";
 import { printable } from "../../lib/sanitize";
 import type { CancelJob, DeliverJob } from "../../wire/job/job";
 import { digestOfTargets, type HostsOnRecord } from "../../wire/receipt/plan-record";
@@ -92,7 +93,7 @@ export interface Plans extends PlanChanges, PlanMaking, HostLinks {
 export function createPlans(uses: PlansUses): Plans {
   const { files, publish } = uses;
   const ledger = openLedger(files.plans);
-  const { targetFor, hostOf, sameTexts, changed, ...links } = hostsIn(uses);
+  const { targetFor, hostOf, hostsNow, sameTexts, changed, ...links } = hostsIn(uses);
   const records = createRecords(uses, ledger);
   const { ended } = records;
   const runner = createRunner({
@@ -111,7 +112,13 @@ export function createPlans(uses: PlansUses): Plans {
   };
   const lockOf = (id: string) => join(files.planLocks, `${id}.lock`);
   const isHeld = (id: string) => isLocked(lockOf(id));
-  const { forget, renamed, ...making } = createMaking({ ...uses, ledger, lockOf, isLocked: isHeld });
+  const { forget, renamed, ...making } = createMaking({
+    ...uses,
+    ledger,
+    hostsNow: () => orElse(hostsNow, new Map<string, Host>()),
+    lockOf,
+    isLocked: isHeld,
+  });
 
   const plans: Plans = {
     ledger,

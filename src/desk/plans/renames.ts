@@ -1,8 +1,10 @@
 /**
- * The labels that hosts get while plans for them are made, which takes several turns of the event loop: a plan that had a former label
- * would run a host beside the other plans that come to it.
+ * The labels that hosts get while plans for them are made, from when they are selected on: a plan that had a former label would run a host
+ * beside the other plans that come to it.
  */
-import type { PlannedHost } from "./plan";
+import { stepsInSlices } from "../../lib/turn";
+import type { Host } from "../fleet/host";
+import { identityOf, type PlannedHost } from "./plan";
 
 /** What a plan that is being made hears of, until it is disposed. */
 interface RenameWatch extends Disposable {
@@ -47,4 +49,57 @@ export function createRenames(): Renames {
       }
     },
   };
+}
+
+/**
+ * What says which label a host has by now, also where it got that before the watch began. A host that the address book does not have any more,
+ * or that it or the plan has more than once, keeps the label with which it was selected.
+ *
+ * @param planned the hosts as they were selected.
+ * @param book the hosts of the address book by their labels, as they were when the watch began.
+ */
+export async function labelsSince(
+  planned: readonly PlannedHost[],
+  book: ReadonlyMap<string, Host>,
+  { labelOf }: RenameWatch,
+): Promise<RenameWatch["labelOf"]> {
+  const found = await stepsInSlices(findRelabelled(planned, book));
+  if (found.size === 0) return labelOf;
+  return (host) => {
+    const label = found.get(host.identity);
+    return labelOf(label === undefined ? host : { ...host, label });
+  };
+}
+
+/** How many hosts are looked at between two looks at the clock. */
+const HOSTS_AT_ONCE = 64;
+
+/** Those that have another label in the address book than in the plan, by identity. */
+function* findRelabelled(
+  planned: readonly PlannedHost[],
+  book: ReadonlyMap<string, Host>,
+): Generator<void, ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  /** Those that are not under their labels, by how many hosts of the plan they are. */
+  const missing = new Map<string, number>();
+  let count = 0;
+  for (const { label, identity } of planned) {
+    const host = book.get(label);
+    if (!host || identityOf(host) !== identity) missing.set(identity, 0);
+    if (++count % HOSTS_AT_ONCE === 0) yield;
+  }
+  if (missing.size === 0) return found;
+  for (const { identity } of planned) {
+    const times = missing.get(identity);
+    if (times !== undefined) missing.set(identity, times + 1);
+    if (++count % HOSTS_AT_ONCE === 0) yield;
+  }
+  for (const host of book.values()) {
+    const identity = identityOf(host);
+    if (found.has(identity)) missing.delete(identity);
+    if (missing.get(identity) === 1) found.set(identity, host.label);
+    else found.delete(identity);
+    if (++count % HOSTS_AT_ONCE === 0) yield;
+  }
+  return found;
 }

@@ -2,8 +2,10 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { hostAdded, hostChanged, hostRemoved } from "../../../src/desk/fleet/events";
+import type { Host } from "../../../src/desk/fleet/host";
 import { hostsIn } from "../../../src/desk/plans/book-hosts";
 import type { Ledger } from "../../../src/desk/plans/ledger/ledger";
+import { identityOf } from "../../../src/desk/plans/plan";
 import { createPlans } from "../../../src/desk/plans/plans";
 import { createBus } from "../../../src/events/bus";
 import { silentLog } from "../../../src/lib/log";
@@ -536,6 +538,74 @@ test("a host that was moved is at its new server as soon as the address book say
   changed();
   expect(serverAt("a")).toBe("nats:us");
 });
+
+test("hosts that are renamed or removed between their selection and the end of writing run once, by their labels of now, or end with the reason", async () => {
+  const COUNT = 20_000;
+  using folder = temporaryFolder();
+  const fleet = testFleet();
+  let hosts: Host[] = plannedHosts(COUNT).map(({ label }) => ({
+    label,
+    base_url: `https://${label}.example`,
+    tags: [],
+    token: undefined,
+  }));
+  const plans = createPlans({
+    ...{ log: silentLog, isGone: () => false, isExpected: () => false, recordsAt: () => undefined },
+    files: { plans: join(folder.path, "plans.db"), planLocks: join(folder.path, "locks") },
+    book: {
+      hosts: () => hosts,
+      reach: ({ base_url }) => ({ url: base_url, token: undefined, trust: { kind: "any" } }),
+    },
+    ...{ deliver: fleet.deliver, endings: async () => () => null },
+    ...{ events: createBus(silentLog), goesOn: () => true, publish() {} },
+    // As long as the address book has it.
+    whyGone: (address) => address,
+  });
+  const rename = (from: string, label: string) => {
+    hosts = hosts.map((host) => (host.label === from ? { ...host, label } : host));
+    const host = hosts.find((one) => one.label === label);
+    if (host) plans.rename(host, from);
+  };
+  const remove = (label: string) => {
+    hosts = hosts.filter((host) => host.label !== label);
+  };
+  const last = `h${COUNT - 1}`;
+  const selected = hosts.map((host) => ({ label: host.label, identity: identityOf(host) }));
+  rename("h1", "one");
+  remove("h2");
+  const { content, content_digest, spec } = newPlan(selected);
+  const making = plans.create(content, content_digest, spec, selected, null);
+  rename("h4", "four");
+  while (plans.ledger.targets(1).length === 0) await nextTurn();
+  // One that is written, and one that is not yet.
+  rename("h0", "zero");
+  rename(last, "last");
+  remove("h3");
+  const plan = await making;
+  const expected = selected.map(({ label }) => label);
+  for (const [n, label] of [
+    [0, "zero"],
+    [1, "one"],
+    [4, "four"],
+    [COUNT - 1, "last"],
+  ] as const)
+    expected[n] = label;
+  expect(plans.ledger.targets(plan.seq).map(({ label }) => label)).toEqual(expected);
+
+  await until("the removal is known", () => plans.whyOffline("h3") === undefined);
+  plans.apply(plan, plan.digest, null);
+  plans.runner.run(plan.seq);
+  await plans.runner.over(plan.seq);
+  expect(plans.ledger.counts(plan.seq)).toEqual({ ok: COUNT - 2, refused: 2 });
+  const refused = plans.ledger.targets(plan.seq, ["refused"]);
+  expect(refused).toMatchObject(
+    ["h2", "h3"].map((label) => ({ label, error: "no longer in the address book" })),
+  );
+  expect(fleet.begun.toSorted()).toEqual(
+    expected.filter((label) => label !== "h2" && label !== "h3").toSorted(),
+  );
+  await plans.stop();
+}, 60_000);
 
 test("whoever runs plans hears soon which hosts have another entry, or have one again", async () => {
   using folder = temporaryFolder();

@@ -2,8 +2,11 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Host } from "../../../src/desk/fleet/host";
+import { byLabel } from "../../../src/desk/plans/book-hosts";
 import { type Ledger, openLedger } from "../../../src/desk/plans/ledger/ledger";
 import { createMaking } from "../../../src/desk/plans/making";
+import type { PlannedHost } from "../../../src/desk/plans/plan";
 import { isLocked, tryLock } from "../../../src/lib/lock";
 import { nextTurn } from "../../support";
 import { plannedHosts, specOf, testLedger } from "./support";
@@ -14,12 +17,17 @@ const MANY = 20_000;
 function makingOn(
   path: string,
   ledger: Ledger,
-  { goesOn = true, lockOf = (id: string) => join(dirname(path), "locks", `${id}.lock`) } = {},
+  {
+    goesOn = true,
+    lockOf = (id: string) => join(dirname(path), "locks", `${id}.lock`),
+    book = [] as readonly Host[],
+  } = {},
 ) {
   const events: string[] = [];
   const making = createMaking({
     ledger,
     publish: (type) => void events.push(type.name),
+    hostsNow: () => byLabel(book),
     lockOf,
     isLocked: (id) => isLocked(lockOf(id)),
     goesOn: () => goesOn,
@@ -93,6 +101,44 @@ describe("a plan with many hosts", () => {
       [0, "h0"],
       [1, "h1"],
       [MANY - 1, last],
+    ]);
+  });
+
+  test("has hosts that were renamed since they were selected under their labels of now, and each of them once", async () => {
+    using made = testLedger();
+    const hosts = plannedHosts(MANY);
+    const at = ({ label, identity: base_url }: PlannedHost): Host => ({
+      label,
+      base_url,
+      tags: [],
+      token: undefined,
+    });
+    const selected = [...hosts, { label: "same", identity: "id-h7" }];
+    const book = hosts.flatMap((host, n): Host[] => {
+      if (n === 1) return [at({ ...host, label: "b" })];
+      // The label of another one, which is gone; and those of two that have changed theirs.
+      if (n === 2) return [];
+      if (n === 3) return [at({ ...host, label: "h2" })];
+      if (n === 4 || n === 5) return [at({ ...host, label: `h${9 - n}` })];
+      // Two hosts, and one that was selected twice.
+      if (n === 6) return ["c", "d"].map((label) => at({ ...host, label }));
+      return n === 7 ? [at({ ...host, label: "same" })] : [at(host)];
+    });
+    const { make, renamed } = makingOn(made.path, made.ledger, { book });
+    const writing = make(selected);
+    // While it is made: one that had another label before.
+    renamed("id-h1", "b", "e");
+    made.ledger.rename("id-h1", "b", "e");
+    const { seq } = await writing;
+    const labels = made.ledger.targets(seq).map(({ label }) => label);
+    expect(labels.slice(0, 9)).toEqual(["h0", "e", "h2", "h2", "h5", "h4", "h6", "h7", "h8"]);
+    expect(labels.slice(9)).toEqual(selected.slice(9).map(({ label }) => label));
+    const planned = [...made.ledger.plannedLabels(seq)].toSorted(([a], [b]) => a - b);
+    expect(planned).toEqual([
+      [1, "h1"],
+      [3, "h3"],
+      [4, "h4"],
+      [5, "h5"],
     ]);
   });
 
