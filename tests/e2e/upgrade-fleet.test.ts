@@ -1,4 +1,4 @@
-/** `svc admin upgrade` with compiled binaries of several versions: hosts are machines of their own with a real systemd. */
+/** `svc admin upgrade` and `svc fleet apply` with compiled binaries of several versions: hosts are machines of their own with a real systemd. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -101,13 +101,18 @@ async function bootHostOf(scope: Scope, ...flags: string[]) {
   const server = async () => JSON.parse(await run("cat", `${of.folder}/run/rest.json`));
   const token = (await run("cat", `${of.folder}/rest_token`)).trim();
   return {
-    ...{ run, token, systemctl: machine.systemctl },
-    url: async () => String((await server()).url),
+    ...{ run, systemctl: machine.systemctl },
     version: async () => String((await server()).version),
     /** What the host answers a desk. */
     async status() {
       const answer = await caller((await server()).url, token)("/upgrade");
       return (await answer.json()) as HostStatus;
+    },
+    /** The checks that it leaves out, as its settings say. */
+    async skipped() {
+      const answer = await caller((await server()).url, token)("/config/list");
+      const { settings } = (await answer.json()) as { settings: Array<{ name: string; value: string[] }> };
+      return settings.find(({ name }) => name === "diagnose.skip")?.value ?? [];
     },
     /** The rows of its audit log with this text. */
     async rows(text: string): Promise<string[]> {
@@ -117,11 +122,17 @@ async function bootHostOf(scope: Scope, ...flags: string[]) {
       );
       return rows.flatMap(({ detail }: { detail: string }) => (detail.includes(text) ? detail : []));
     },
-    /** Joins a desk, over what it takes. */
-    async join(desk: Awaited<ReturnType<typeof openDesk>>, label: string) {
+    /** Has a desk dial it. */
+    async addTo(desk: Awaited<ReturnType<typeof openDesk>>, label: string) {
+      const [url, file] = [String((await server()).url), join(folder, `${label}.token`)];
+      await Bun.write(file, token);
+      await desk.svc("admin", "add", label, url, "--token-file", file, "--trust-first");
+    },
+    /** Joins a desk, over what it takes. @param more flags of `svc join`. */
+    async join(desk: Awaited<ReturnType<typeof openDesk>>, label: string, ...more: string[]) {
       const string = await desk.svc("join-token");
       await run("bash", "-c", `echo '${string}' > /root/string`);
-      await run(PROGRAM, "join", "--file", "/root/string", "--label", label);
+      await run(PROGRAM, "join", "--file", "/root/string", "--label", label, ...more);
       const [entry] = JSON.parse(await desk.svc("admin", "list", "--json"));
       expect(entry.base_url).toStartWith(`${desk.way}:`);
       await until("the link", async () => (await desk.run("admin", "poll", "--on", label)).exitCode === 0);
@@ -137,11 +148,7 @@ testWithSystemd(
     await using linked = await bootHost("--rate-limit", "0");
     await using direct = await bootHost("--rate-limit", "0");
     await linked.join(desk, "linked");
-    const url = await direct.url();
-    await Bun.write(join(folder, "token"), direct.token);
-    await desk.svc(
-      ...["admin", "add", "direct", url, "--token-file", join(folder, "token"), "--trust-first"],
-    );
+    await direct.addTo(desk, "direct");
 
     const dry = await desk.upgrade("0.2.0", "--waves", "1,100%", "--dry-run");
     expect(dry).toMatchObject({ id: null, version: "0.2.0", waves: [1, 2], left_out: [] });
@@ -185,18 +192,7 @@ testWithSystemd(
     await using desk = await openDesk();
     await using host = await bootHostOf("system", "--rate-limit", "0");
     const { folder: state, units } = OF.system;
-    await Bun.write(join(folder, "token"), host.token);
-    await desk.svc(
-      ...[
-        "admin",
-        "add",
-        "machine",
-        await host.url(),
-        "--token-file",
-        join(folder, "token"),
-        "--trust-first",
-      ],
-    );
+    await host.addTo(desk, "machine");
     // As a host of before has it.
     await host.run("mv", `${units}/svc-upgrade.service`, "/root/kept");
     expect((await host.status()).refusal).toContain("`svc service install --system`");
@@ -236,6 +232,55 @@ testWithSystemd(
 
     await host.run(PROGRAM, "service", "uninstall", "--system");
     expect(await host.run("ls", units)).not.toContain("svc");
+  },
+  300_000,
+);
+
+testWithSystemd(
+  "a file that names a release upgrades hosts first and gives them the rest then; where the release goes back, no host gets the rest",
+  async () => {
+    await using desk = await openDesk();
+    await using linked = await bootHost("--rate-limit", "0");
+    await using direct = await bootHost("--rate-limit", "0");
+    await linked.join(desk, "linked", "--allow", "admin");
+    await direct.addTo(desk, "direct");
+    const apply = async (version: string, skip: string) => {
+      const file = join(folder, "lab.yaml");
+      const lines = ["name: lab", `version: ${version}`, `release: svc-${version}`];
+      await Bun.write(file, [...lines, `settings: {diagnose.skip: [${skip}]}`, ""].join("\n"));
+      return desk.run("fleet", "apply", file, "--on", "all", "--waves", "1,100%");
+    };
+    const hosts = () =>
+      Promise.all([linked, direct].map(async (host) => [await host.version(), await host.skipped()]));
+    const plans = async () => {
+      const listed = JSON.parse(await desk.svc("plan", "list", "--json"));
+      return (listed.plans as Plan[]).map(({ state, counts }) => ({ state, counts }));
+    };
+    expect(await hosts()).toEqual([
+      ["0.1.0", []],
+      ["0.1.0", []],
+    ]);
+
+    expect(await apply("0.2.0", "mouse")).toMatchObject({ exitCode: 0 });
+    const after = [
+      ["0.2.0", ["mouse"]],
+      ["0.2.0", ["mouse"]],
+    ];
+    expect(await hosts()).toEqual(after);
+    const done = { state: "done", counts: { ok: 2 } };
+    expect(await plans()).toEqual([done, done]);
+    for (const host of [linked, direct])
+      expect(await host.rows("upgrade 0.1.0 -> 0.2.0 sha256:")).toHaveLength(1);
+    const again = await apply("0.2.0", "mouse");
+    expect(again).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/Nothing to do\.$/) });
+    expect(await plans()).toHaveLength(2);
+
+    const bad = await apply("0.3.0", "screenshot");
+    expect(bad).toMatchObject({ exitCode: 1 });
+    expect(bad.stderr).toContain("the hosts get nothing else before the upgrade is over");
+    expect((await plans())[0]).toEqual({ state: "paused", counts: { failed: 1, planned: 1 } });
+    expect(await plans()).toHaveLength(3);
+    expect(await hosts()).toEqual(after);
   },
   300_000,
 );
