@@ -129,7 +129,7 @@ const ALLOWED: ReadonlyArray<{ readonly why: string; readonly uses: Readonly<Rec
       "events/take-over.ts": 1,
       "peers/inbox-index.ts": 2,
       "plans/foreign-plans.ts": 1,
-      "plans/run.ts": 1,
+      "plans/wave-pause.ts": 1,
       "plans/entry.ts": 1,
       "plans/waves.ts": 2,
       "release/by-root.ts": 2,

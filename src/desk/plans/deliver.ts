@@ -7,83 +7,29 @@
  */
 import { RemoteError } from "../../client/carrier";
 import { jitter } from "../../lib/backoff";
-import { sleep } from "../../lib/deadline";
-import { perServer, serverOver } from "../../lib/per-server";
+import { perServer } from "../../lib/per-server";
 import type { SigningKey } from "../../trust/identity";
-import type { JobAnswer } from "../../wire/job/answer";
 import { MAX_CONTENT_BYTES } from "../../wire/job/content";
-import type { SignedEnvelope } from "../../wire/job/envelope";
-import type { CancelJob, DeliverJob, DeliverOptions, Job, JobResult, Target } from "../../wire/job/job";
-import type { Office } from "../../wire/join/office";
-import { type DeskFence, heeds, isOfFormerDesk, NO_FENCE, ofThisDesk } from "./desk-fence";
+import type { CancelJob, DeliverJob, Job, JobResult } from "../../wire/job/job";
+import { heeds, isOfFormerDesk, NO_FENCE, ofThisDesk } from "./desk-fence";
 import { executeJob, hasDoneNothing, isRefusal, UnsentError } from "./execute";
-import { createJobRequests, type JobRequests, NoJobs, type SentJob } from "./job-requests";
-import { createJobResults, type JobResults } from "./job-result";
 import {
-  afterFault,
-  afterUnseen,
-  isBarred,
-  type JobRequest,
-  type Knowledge,
-  recordsToSend,
-  verdictOf,
-} from "./protocol";
-
-/** How much longer than the time limit of its run a job may be `running`, in milliseconds: its host has to end it. */
-const OVERTIME_MS = 60_000;
-
-/** How long after the time limit of its run a host is asked about a job, in milliseconds. */
-const SOON_MS = 500;
-
-/** The pauses before a host whose answer was lost is asked about the job, in milliseconds. */
-const AGAIN_MS = [500, 1_500, 4_000];
-
-/** How a desk waits for jobs. */
-interface Patience {
-  /** How long the answer to a job that was sent waits for its end, in seconds: not long, as it is the first to say that the job runs. */
-  readonly firstS: number;
-  /** How long the answer to the question after it waits, in seconds. */
-  readonly nextS: number;
-  /** How long the answer to a repeated request waits, in seconds, and how many such requests are open at once, at each server. */
-  readonly longS: number;
-  readonly most: number;
-  /** The pause between requests of the other jobs, in milliseconds: a tenth of the time that the job has run, within these. */
-  readonly pauseMs: readonly [shortest: number, longest: number];
-}
-
-const PATIENCE: Patience = { firstS: 1, nextS: 9, longS: 20, most: 256, pauseMs: [5_000, 60_000] };
+  AGAIN_MS,
+  type Attempt,
+  attemptAt,
+  type Desk,
+  PATIENCE,
+  type Patience,
+  recordsFor,
+} from "./job-attempt";
+import { createJobRequests, NoJobs } from "./job-requests";
+import { NO_LONGER, waitForEnd } from "./job-wait";
+import { afterFault, afterUnseen, isBarred, type JobRequest, type Knowledge, verdictOf } from "./protocol";
 
 /** How a desk sends jobs. */
 interface Delivery {
   readonly deliver: DeliverJob;
   readonly cancel: CancelJob;
-}
-
-interface Desk {
-  readonly requests: JobRequests;
-  readonly fence: DeskFence;
-  readonly patience: Patience;
-  /** The records that hosts have named in their last answers, by their addresses. */
-  readonly answered: Map<string, string>;
-  /** How many requests are open that wait for long, at a server (`lib/per-server.ts`). */
-  longAt(server: string): { count: number };
-}
-
-/** One call of `deliver`. */
-interface Attempt {
-  readonly desk: Desk;
-  readonly target: Target;
-  readonly job: Job;
-  readonly options: DeliverOptions;
-  readonly results: JobResults;
-  /** @param sent sends the job, where it is not only asked about. @throws a {@link RemoteError}; {@link NoJobs}. */
-  ask(waitS: number, sent?: SentJob): Promise<JobAnswer>;
-  /** Has the host never begin it, or end it. @throws as `ask`. */
-  bar(): Promise<JobAnswer>;
-  /** Whether the host has refused the job as one of a desk that was taken over, and proves it. This desk then takes note. */
-  heeds(error: RemoteError): Promise<boolean>;
-  /** @returns false when the caller has stopped waiting. */
-  pause(ms: number): Promise<boolean>;
 }
 
 /** @param key the desk's key for jobs, called with each job that is signed. */
@@ -110,48 +56,6 @@ export function createDelivery(
     },
   };
 }
-
-function attemptAt(desk: Desk, target: Target, job: Job, options: DeliverOptions): Attempt {
-  const { requests, answered, fence } = desk;
-  const heard = (answer: JobAnswer) => {
-    const { url } = target.server;
-    // Those of a host that says them when it connects are kept with its connection.
-    if (answer.records === undefined || target.records !== undefined) answered.delete(url);
-    else answered.set(url, answer.records);
-    return answer;
-  };
-  const asThisDesk = <T>(request: (office?: Office) => Promise<T>) =>
-    ofThisDesk(fence, target, options, request);
-  let sealed: { readonly envelope: SignedEnvelope; readonly by: string } | undefined;
-  const sealedBy = (office?: Office) => {
-    const by = JSON.stringify(office ?? null);
-    if (sealed?.by !== by) sealed = { envelope: requests.sealed(job, "execute", target, office), by };
-    return sealed.envelope;
-  };
-  return {
-    desk,
-    target,
-    job,
-    options,
-    results: createJobResults(target.label, job),
-    ask: async (waitS, sent) =>
-      heard(
-        await asThisDesk((office) =>
-          requests.ask(target, { ...sealedBy(office), wait_s: waitS }, job, options, sent),
-        ),
-      ),
-    bar: async () => heard(await asThisDesk((office) => requests.cancel(target, job, options, office))),
-    heeds: (error) => heeds(fence, target, options, error),
-    pause: (ms) =>
-      sleep(ms, options.signal).then(
-        () => true,
-        () => false,
-      ),
-  };
-}
-
-const recordsFor = ({ desk, target: { records: onConnect, server } }: Attempt) =>
-  recordsToSend({ onConnect, inAnswer: desk.answered.get(server.url) });
 
 /** Learns what the host is, sends the job as that needs, and waits for its end. */
 async function deliverAs(attempt: Attempt): Promise<JobResult> {
@@ -212,7 +116,7 @@ async function exchange(attempt: Attempt, first: JobRequest, from: Knowledge): P
       // By the clock of the host alone.
       if (verdict === "expired" && orExecute && !known.mayHave && !hasExpired(job))
         return await execute(attempt);
-      if (verdict === "running") return await wait(attempt, known.records, request === "send");
+      if (verdict === "running") return await waitForEnd(attempt, known.records, request === "send");
       if (verdict !== "unseen") return results.ended(verdict, answer);
       const next = afterUnseen(request, known, answer.records, hasExpired(job));
       if (next === "expired") return results.expired();
@@ -250,49 +154,6 @@ function answerTo({ desk, job, ask, bar }: Attempt, request: JobRequest, { recor
   if (request === "ask") return ask(0);
   const sent = { content: job.content, ...(records !== null && { records }) };
   return ask(Math.min(desk.patience.firstS, job.timeout_s), sent);
-}
-
-/** Waits for the end of a job that runs. @param isNew whether the host has just begun it. */
-async function wait(attempt: Attempt, records: string | null, isNew: boolean): Promise<JobResult> {
-  const { desk, target, job, options, results } = attempt;
-  const { nextS, longS, most } = desk.patience;
-  const long = desk.longAt(serverOver(target.server.url));
-  const known = { mayHave: true, hasBegun: true, records };
-  options.running();
-  const began = performance.now();
-  for (let faults = 0, isNext = isNew, isHasty = false; ; isNext = false) {
-    if (!isNext) options.idle?.();
-    const isLong: boolean = !isNext && !isHasty && long.count < most;
-    if (isLong) long.count++;
-    else if (!isNext && !(await attempt.pause(pauseAt(performance.now() - began, attempt))))
-      return results.left();
-    const elapsed = performance.now() - began;
-    try {
-      const answer = await attempt.ask(isNext ? nextS : isLong ? longS : 0);
-      faults = 0;
-      const verdict = verdictOf(answer, known);
-      if (verdict !== "running" && verdict !== "unseen") return results.ended(verdict, answer);
-      // A host that does not wait as it was asked to would be asked again and again, as fast as it answers.
-      isHasty = isLong && performance.now() - began - elapsed < longS * 500;
-      if (elapsed > job.timeout_s * 1_000 + OVERTIME_MS) return results.overtime();
-    } catch (error) {
-      if (error instanceof NoJobs) return results.unknown(NO_LONGER);
-      if (!(error instanceof RemoteError)) throw error;
-      const ms = AGAIN_MS[faults++];
-      if (error.fault === "cancelled" || ms === undefined || !(await attempt.pause(jitter(ms))))
-        return results.lost(error);
-    } finally {
-      if (isLong) long.count--;
-    }
-  }
-}
-
-/** The pause before the next question about a job that has run for so long: one comes soon after its time limit, and others later and later. */
-function pauseAt(elapsedMs: number, { desk, job }: Attempt): number {
-  const [shortest, longest] = desk.patience.pauseMs;
-  const overMs = elapsedMs - job.timeout_s * 1_000;
-  const untilMs = overMs < 0 ? SOON_MS - overMs : Math.max(SOON_MS, overMs);
-  return Math.min(jitter(Math.min(longest, Math.max(shortest, elapsedMs / 10))), untilMs);
 }
 
 /** Nothing of the job has left the desk. */
@@ -342,4 +203,3 @@ const oddAnswer = () => new RemoteError("answer", "it does not say what it does 
 const IS_OVER = "this desk was taken over, as this host proves";
 
 const NO_FILES = "this host takes no files with a plan: update svc on it";
-const NO_LONGER = "this host no longer takes jobs of plans";

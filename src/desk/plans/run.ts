@@ -1,10 +1,10 @@
 /**
  * A plan that this process runs: its hosts that have not ended, in memory. Fifty thousand take some 15 MiB.
  */
-import { perServer } from "../../lib/per-server";
 import type { Job, Way } from "../../wire/job/job";
 import { entryOf } from "./entry";
 import { contentsOf, type HostContents } from "./host-contents";
+import { HostsAtWork } from "./hosts-at-work";
 import type { Counts } from "./ledger/counts";
 import type { OpenTarget, Plan, PlanChange } from "./ledger/rows";
 import {
@@ -19,6 +19,7 @@ import {
 import type { Policy } from "./policy";
 import { ReadyHosts } from "./ready-hosts";
 import type { RunnerParts } from "./runner-parts";
+import { WavePause } from "./wave-pause";
 
 /** A host of a plan that has not ended. */
 export interface Entry {
@@ -71,12 +72,10 @@ export class Run {
   /** What each host runs. */
   readonly contents: HostContents;
   readonly #failed: Set<number>;
-  /** Hosts that have a job, or may have one: while its answer is lost, it may run. Each with the server at which it counts. */
-  readonly #working = new Map<Entry, string>();
-  readonly #workingAt = perServer(() => ({ count: 0 }));
+  readonly #atWork = new HostsAtWork<Entry>();
   readonly #ready = new ReadyHosts<Entry>();
   #changed: Array<{ label: string; state: TargetState }> = [];
-  #pause: { readonly at: number; readonly due: number } | undefined;
+  readonly #pause = new WavePause();
 
   /** @param content what the hosts run, as in the ledger. @param failures which hosts have failed so far. @param released is called when this process no longer runs it. */
   constructor(
@@ -101,7 +100,7 @@ export class Run {
 
   /** Whether one more host at the server may begin, as far as the plan limits that. */
   hasRoom(server: string): boolean {
-    const { count } = this.#workingAt(this.#countedAt(server));
+    const count = this.#atWork.countAt(this.#countedAt(server));
     return count < (this.plan.spec.max_parallel ?? Number.POSITIVE_INFINITY);
   }
 
@@ -137,12 +136,7 @@ export class Run {
   }
 
   #countWork(entry: Entry, isWorking: boolean): void {
-    const before = this.#working.get(entry);
-    if (isWorking === (before !== undefined)) return;
-    const server = before ?? this.#countedAt(this.shared.hosts.serverOf(entry));
-    this.#workingAt(server).count += isWorking ? 1 : -1;
-    if (isWorking) this.#working.set(entry, server);
-    else this.#working.delete(entry);
+    this.#atWork.note(entry, isWorking, () => this.#countedAt(this.shared.hosts.serverOf(entry)));
   }
 
   /** The next host of the waves that have begun, whose turn has not come, at a server where one more may be asked. */
@@ -237,17 +231,9 @@ export class Run {
     return true;
   }
 
-  /**
-   * What is left of the pause before the next wave, in milliseconds. The ledger has its end as a time, which this process reads once:
-   * whatever the clock is set to, before or after, the pause takes no longer than the plan says.
-   */
+  /** What is left of the pause before the next wave, in milliseconds. */
   pauseLeft(): number {
-    const { wave_at: at, spec } = this.plan;
-    if (at === null) return 0;
-    const now = performance.now();
-    if (this.#pause?.at !== at)
-      this.#pause = { at, due: now + Math.min(Math.max(0, at - Date.now()), spec.pause_s * 1_000) };
-    return Math.max(0, this.#pause.due - now);
+    return this.#pause.left(this.plan);
   }
 
   /** @returns false where somebody has decided something about the plan meanwhile, which the next look reads. */
