@@ -1,48 +1,19 @@
 /**
  * A plan that this process runs: its hosts that have not ended, in memory. Fifty thousand take some 15 MiB.
  */
-import type { Job, Way } from "../../wire/job/job";
-import { entryOf } from "./entry";
+import type { Job } from "../../wire/job/job";
+import { type Entry, entryOf } from "./entry";
 import { contentsOf, type HostContents } from "./host-contents";
 import { HostsAtWork } from "./hosts-at-work";
 import type { Counts } from "./ledger/counts";
 import type { OpenTarget, Plan, PlanChange } from "./ledger/rows";
-import {
-  FAILURES,
-  jobId,
-  limitIn,
-  OPEN_STATES,
-  type Phase,
-  type PlannedHost,
-  type TargetState,
-} from "./plan";
+import { FAILURES, jobId, limitIn, OPEN_STATES, type PlannedHost, type TargetState } from "./plan";
 import type { Policy } from "./policy";
 import { ReadyHosts } from "./ready-hosts";
 import type { RunnerParts } from "./runner-parts";
 import { WavePause } from "./wave-pause";
 
-/** A host of a plan that has not ended. */
-export interface Entry {
-  readonly run: Run;
-  readonly n: number;
-  label: string;
-  readonly identity: string;
-  readonly wave: number;
-  readonly attempt: number;
-  state: TargetState;
-  phase: Phase;
-  way: Way | null;
-  /** The id of the records that its host had when its job was sent; null where it did not say. */
-  records: string | null;
-  /** When its job was sent, and when to try or ask again, by `performance.now()`. */
-  since: number;
-  due: number;
-  tries: number;
-  /** Why its host was not reached the last time, as far as this process knows. */
-  why: string | undefined;
-  /** When its host is asked to end it, as `due`: never while it is asked so, and once it has answered. Undefined while its plan goes on. */
-  cancel: { due: number; tries: number } | undefined;
-}
+export type { Entry } from "./entry";
 
 /** A plan that this process runs. */
 export class Run {
