@@ -34,9 +34,7 @@ export async function askAgain(
 ): Promise<Response> {
   const until = answerWithinMs === undefined ? at : performance.now() + answerWithinMs;
   for (let times = 0; times < MAX_LOST && performance.now() + PAUSE_MS < until; ) {
-    await sleep(PAUSE_MS, signal, () => {
-      throw new RemoteError("cancelled", "cancelled", true);
-    });
+    await sleep(PAUSE_MS, signal, () => new RemoteError("cancelled", "cancelled", true));
     try {
       const answer = await send();
       if (!answer.isEarly) return answer;

@@ -42,9 +42,7 @@ export async function certificateAt(
   })
     .on("error", (error) => reject(error instanceof RemoteError ? error : unreachable(dialError(error))))
     .once("close", () => reject(unreachable(CLOSED)));
-  const late = () => {
-    throw new RemoteError("timeout", `timeout after ${timeoutMs / 1_000} s`, false);
-  };
+  const late = () => new RemoteError("timeout", `timeout after ${timeoutMs / 1_000} s`, false);
   try {
     return await deadline(promise, { ms: timeoutMs, late });
   } finally {

@@ -41,9 +41,7 @@ export const within = <T>(
         ms: Math.max(0, leftMs),
         late: () => undefined,
         signal,
-        aborted() {
-          throw new RemoteError("cancelled", "cancelled", sent());
-        },
+        aborted: () => new RemoteError("cancelled", "cancelled", sent()),
       },
     );
     if (ended) return ended.value;

@@ -29,9 +29,7 @@ export function createPace(rates: Record<keyof typeof RATES, Rate> = RATES): Pac
   return async (client, origin, requests, signal = new AbortController().signal) => {
     const turn = async (spend: typeof own, key: string) => {
       for (let wait = spend(key, now(), requests); wait > 0; wait = spend(key, now(), requests)) {
-        await sleep(wait, signal, () => {
-          throw new RemoteError("cancelled", "cancelled", false);
-        });
+        await sleep(wait, signal, () => new RemoteError("cancelled", "cancelled", false));
       }
     };
     await turn(own, `${client} ${origin}`);

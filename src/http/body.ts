@@ -71,9 +71,7 @@ async function readBytes(request: Request, maxBytes: number, deadlineMs: number)
   try {
     return await deadline(whole, {
       ms: deadlineMs,
-      late() {
-        throw slowClient(`body: expected within ${deadlineMs / 1000} s`);
-      },
+      late: () => slowClient(`body: expected within ${deadlineMs / 1000} s`),
     });
   } catch (error) {
     reader?.cancel().catch(() => {});

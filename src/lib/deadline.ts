@@ -9,11 +9,11 @@ import { timedOut } from "./errors";
 interface Limits<L = never> {
   /** After so many milliseconds, `late` decides. */
   readonly ms?: number;
-  /** Throws, or returns what takes the place of the result (default: throws a `timeout` failure). */
+  /** Returns an error, which is thrown, or what takes the place of the result (default: a `timeout` failure). */
   readonly late?: () => L;
   /** When it is aborted, `aborted` decides. */
   readonly signal?: AbortSignal | undefined;
-  /** Throws, or returns what takes the place of the result (default: throws the signal's reason). */
+  /** The same once the signal is aborted (default: throws its reason). */
   readonly aborted?: () => L;
   /** How long the promise may still settle after the signal, in milliseconds (default 0). */
   readonly graceMs?: number;
@@ -22,22 +22,24 @@ interface Limits<L = never> {
 /**
  * What `work` resolves to, or what `limits` say when a timer or a signal comes first. `work` itself goes on.
  *
- * @throws what `work` rejects with; what `late` or `aborted` throw.
+ * @throws what `work` rejects with; the error that `late` or `aborted` return, or throw.
  */
-export async function deadline<T, L = never>(
-  work: Promise<T>,
+export function deadline<T, L = never>(work: Promise<T>, limits: Limits<L>): Promise<T | Exclude<L, Error>>;
+export async function deadline(
+  work: Promise<unknown>,
   {
     ms,
-    late = () => fail(timedOut(`no answer within ${(ms ?? 0) / 1_000} s`)),
+    late = () => timedOut(`no answer within ${(ms ?? 0) / 1_000} s`),
     signal,
     aborted = () => fail(signal?.reason),
     graceMs = 0,
-  }: Limits<L>,
-): Promise<T | L> {
-  const { promise: over, resolve, reject } = Promise.withResolvers<L>();
+  }: Limits<unknown>,
+): Promise<unknown> {
+  const { promise: over, resolve, reject } = Promise.withResolvers<unknown>();
   const timers: Timer[] = [];
-  const settle = (end: () => L) => void Promise.try(end).then(resolve, reject);
-  const after = (delayMs: number, end: () => L) => void timers.push(setTimeout(settle, delayMs, end));
+  const take = (ending: unknown) => (ending instanceof Error ? reject(ending) : resolve(ending));
+  const settle = (end: () => unknown) => void Promise.try(end).then(take, reject);
+  const after = (delayMs: number, end: () => unknown) => void timers.push(setTimeout(settle, delayMs, end));
   const abort = () => (graceMs > 0 ? after(graceMs, aborted) : settle(aborted));
   if (ms !== undefined) after(ms, late);
   if (signal?.aborted) abort();
@@ -62,8 +64,8 @@ export function resolvesWithin(ms: number, work: Promise<unknown>): Promise<bool
   );
 }
 
-/** Waits `ms` milliseconds. @throws what `aborted` throws (default: the signal's reason) once `signal` is aborted. */
-export function sleep(ms: number, signal: AbortSignal | undefined, aborted?: () => never): Promise<void> {
+/** Waits `ms` milliseconds. @throws what `aborted` returns (default: the signal's reason) once `signal` is aborted. */
+export function sleep(ms: number, signal: AbortSignal | undefined, aborted?: () => Error): Promise<void> {
   const never = new Promise<void>(() => {});
   return deadline<void, void>(never, { ms, late() {}, signal, ...(aborted && { aborted }) });
 }

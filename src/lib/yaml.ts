@@ -51,12 +51,8 @@ export function createYamlReader(): YamlReader {
         what: "the process that reads YAML",
         log: silentLog,
       });
-      const late = () => {
-        throw timedOut(`the YAML was not read within ${READ_MS / 1_000} s`);
-      };
-      const aborted = () => {
-        throw cancelled("cancelled while the YAML was read");
-      };
+      const late = () => timedOut(`the YAML was not read within ${READ_MS / 1_000} s`);
+      const aborted = () => cancelled("cancelled while the YAML was read");
       return await deadline(work(child.calls()), { ms: READ_MS, late, signal: requester.signal, aborted });
     });
   return {

@@ -66,9 +66,7 @@ export const HOST: readonly Reading[] = [
     help: "Bytes that svc may still write at its configuration folder; NaN where its disk does not answer",
     async read({ configDir }) {
       const { statfs } = await import("node:fs/promises");
-      const late = () => {
-        throw new Error("the disk does not answer");
-      };
+      const late = () => new Error("the disk does not answer");
       const { bavail, bsize } = await deadline(statfs(configDir), { ms: DISK_MS, late });
       return bavail * bsize;
     },

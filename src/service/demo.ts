@@ -120,9 +120,7 @@ export async function startDemo(parts: DemoParts): Promise<Demo> {
   }
 }
 
-function gone(): never {
-  throw cancelled("cancelled while the demo started");
-}
+const gone = () => cancelled("cancelled while the demo started");
 
 /** Starts and furnishes all of it. @throws `unavailable`; `cancelled`. */
 async function furnished(folder: string, starting: ServerStart, log: Log): Promise<Omit<Demo, "stop">> {
@@ -190,9 +188,7 @@ async function startServer(
   };
   const url = await deadline(read(), {
     ms: startMs,
-    late: () => {
-      throw unavailable(`the server of ${name} did not answer within ${startMs / 1_000} s`);
-    },
+    late: () => unavailable(`the server of ${name} did not answer within ${startMs / 1_000} s`),
   });
   return { name, folder, url };
 }

@@ -41,10 +41,11 @@ describe("a promise with a deadline", () => {
   });
 
   test("fails with the failure that its caller names, or gives the value", async () => {
+    await expect(deadline(never, { ms: 1, late: () => cancelled("too late") })).rejects.toThrow("too late");
     const late = () => {
-      throw cancelled("too late");
+      throw cancelled("later still");
     };
-    await expect(deadline(never, { ms: 1, late })).rejects.toThrow("too late");
+    await expect(deadline(never, { ms: 1, late })).rejects.toThrow("later still");
     expect(await deadline(never, { ms: 1, late: () => "instead" })).toBe("instead");
   });
 
@@ -54,10 +55,9 @@ describe("a promise with a deadline", () => {
     controller.abort(new Error("called off"));
     await expect(waiting).rejects.toThrow("called off");
     expect(listeners()).toBe(0);
-    const aborted = () => {
-      throw cancelled("in other words");
-    };
+    const aborted = () => cancelled("in other words");
     await expect(deadline(never, { signal, aborted })).rejects.toThrow("in other words");
+    await expect(sleep(60_000, signal, aborted)).rejects.toThrow("in other words");
   });
 
   test("may still resolve in the grace after the signal, and no later", async () => {

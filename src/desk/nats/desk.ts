@@ -134,9 +134,7 @@ export function createNatsDesk(given: DeskParts): NatsDesk {
   };
   const waits = createPatience(() => kept?.state().state === "waiting");
   /** The attempt goes on without whoever waits no longer: thousands of requests to a server that is off would hold up those to the others. */
-  const late = () => {
-    throw new Error(kept?.state().problem ?? "it does not answer");
-  };
+  const late = () => new Error(kept?.state().problem ?? "it does not answer");
   const ready = async (signal: AbortSignal | undefined): Promise<void> => {
     try {
       const next = Promise.try(() => keep().ready());
@@ -221,9 +219,7 @@ function createPatience(isPausing: () => boolean) {
   };
 }
 
-const aborted = () => {
-  throw new RemoteError("cancelled", "cancelled", false);
-};
+const aborted = () => new RemoteError("cancelled", "cancelled", false);
 
 /** The status of a message that says that nobody subscribes to the subject (NATS ADR-4). */
 const NO_RESPONDERS = 503;

@@ -47,9 +47,7 @@ export async function probeServer(options: ProbeOptions): Promise<ProbeReport> {
   const { url, trust, part, timeoutMs, monitoringPort = MONITORING_PORT } = options;
   const checks: ProbeReport["checks"] = [];
   const open: NatsConnection[] = [];
-  const late = () => {
-    throw new Finding(`no answer within ${timeoutMs / 1_000} s`);
-  };
+  const late = () => new Finding(`no answer within ${timeoutMs / 1_000} s`);
   const { promise: ended, reject: end } = Promise.withResolvers<never>();
   ended.catch(() => {});
   /** The result of `work`, which becomes a check; undefined when it failed or took too long. */

@@ -85,9 +85,7 @@ export function createJobRequests(key: () => SigningKey): JobRequests {
       pauseMs !== undefined && performance.now() + pauseMs < limits.deadline.at;
       pauseMs = tooSoonMs(response)
     ) {
-      await sleep(pauseMs, signal, () => {
-        throw new RemoteError("cancelled", "cancelled", false);
-      });
+      await sleep(pauseMs, signal, () => new RemoteError("cancelled", "cancelled", false));
       response = await carrier.ask(request, limits);
     }
     if (NO_ROUTE.includes(response.status)) throw new NoJobs();

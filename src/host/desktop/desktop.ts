@@ -119,9 +119,7 @@ export function createDesktop(options: DesktopOptions): Desktop {
     async pointerRests(seconds, { signal }) {
       const left = pointedAt + seconds * 1_000 - performance.now();
       if (left <= 0) return;
-      await sleep(left, signal, () => {
-        throw cancelled("cancelled while the pointer rests");
-      });
+      await sleep(left, signal, () => cancelled("cancelled while the pointer rests"));
     },
     /** In pieces. When it is cancelled between two, the rest is left out. */
     async type(text, requester) {

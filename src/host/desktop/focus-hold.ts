@@ -113,9 +113,7 @@ async function settled(desktop: Windows, window: HeldWindow, requester: Requeste
   }
 }
 
-const gone = (): never => {
-  throw cancelled("cancelled while a window opens");
-};
+const gone = () => cancelled("cancelled while a window opens");
 
 /** Whether it is the held window, or another of its program. */
 const isOf = ({ hwnd, pid }: DesktopWindow, held: Pick<HeldWindow, "pid" | "last">) =>

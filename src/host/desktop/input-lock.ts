@@ -22,9 +22,6 @@ const POLL_MS = 25;
 const MAX_WAITING = 256;
 
 const left = () => cancelled("cancelled while waiting for pointer and keyboard");
-const aborted = (): never => {
-  throw left();
-};
 
 /** The right to use pointer and keyboard. */
 interface InputHold {
@@ -181,6 +178,6 @@ async function lockPatiently(
     const release = tryLock(lockFile);
     if (release) return release;
     notify();
-    await sleep(POLL_MS, signal, aborted);
+    await sleep(POLL_MS, signal, left);
   }
 }

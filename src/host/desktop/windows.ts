@@ -109,9 +109,9 @@ async function waitFor<T>(
     if (found !== undefined) return found;
     const left = end - performance.now();
     if (left <= 0) throw late();
-    await sleep(Math.min(poll * 1_000, left), requester.signal, () => {
-      throw cancelled("cancelled while waiting for a window");
-    });
+    await sleep(Math.min(poll * 1_000, left), requester.signal, () =>
+      cancelled("cancelled while waiting for a window"),
+    );
   }
 }
 

@@ -289,7 +289,5 @@ class DesktopList implements Desktops {
 const unlessGone = <T>({ signal }: Asker, work: Promise<T>): Promise<T> =>
   deadline(work, {
     signal,
-    aborted: () => {
-      throw cancelled("cancelled while the desktop started");
-    },
+    aborted: () => cancelled("cancelled while the desktop started"),
   });

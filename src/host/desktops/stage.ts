@@ -84,13 +84,9 @@ export async function firstLine(
   try {
     return await deadline(read(), {
       ms: START_MS,
-      late: () => {
-        throw unavailable(`${program} was not there after ${START_MS / 1_000} s${complaints.now()}`);
-      },
+      late: () => unavailable(`${program} was not there after ${START_MS / 1_000} s${complaints.now()}`),
       signal,
-      aborted: () => {
-        throw cancelled("cancelled while the desktop started");
-      },
+      aborted: () => cancelled("cancelled while the desktop started"),
     });
   } finally {
     // Nobody reads what it says later, and a full pipe would stop it.

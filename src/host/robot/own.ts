@@ -53,9 +53,7 @@ async function until(
   }
 }
 
-const gone = (): never => {
-  throw cancelled("the test has gone");
-};
+const gone = () => cancelled("the test has gone");
 
 /** Keywords of what an element holds: programs take a while until they show what was typed. */
 function texts(read: Operation, assert: Operation): Keyword[] {

@@ -40,9 +40,7 @@ export async function probeRelay({ url, user, secret, ca, timeoutMs }: ProbeOpti
   const over = new AbortController();
   const unauthorized = new Set<string>();
 
-  const late = () => {
-    throw new TransactionTimeout();
-  };
+  const late = () => new TransactionTimeout();
   const inTime = <T>(work: Promise<T>) => deadline(work, { ms: timeoutMs, late, signal: lost.signal });
 
   /** The result of `work`, which becomes a check; undefined when it failed or took too long. */

@@ -51,9 +51,7 @@ export async function greetingOf(url: ServerUrl, trust: Trust, timeoutMs: number
   socket
     .on("error", (error) => reject(new RemoteError("unreachable", dialError(error), false)))
     .on("close", () => reject(new RemoteError("unreachable", CLOSED, false)));
-  const late = () => {
-    throw new RemoteError("timeout", "no greeting: a NATS server speaks first", false);
-  };
+  const late = () => new RemoteError("timeout", "no greeting: a NATS server speaks first", false);
   try {
     return v.parse(GREETING, JSON.parse(await deadline(promise, { ms: timeoutMs, late })));
   } catch (error) {

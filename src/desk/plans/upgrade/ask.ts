@@ -83,9 +83,7 @@ export function askingOf(
         } catch (error) {
           if (!(error instanceof BusyError) || performance.now() + error.ms > (deadline?.at ?? 0))
             throw error;
-          await sleep(error.ms, signal, () => {
-            throw new RemoteError("cancelled", "cancelled", false);
-          });
+          await sleep(error.ms, signal, () => new RemoteError("cancelled", "cancelled", false));
         }
       }
     },

@@ -211,9 +211,7 @@ export const assertElement = operation({
   },
 });
 
-const gone = (): never => {
-  throw cancelled("cancelled while looking at an element");
-};
+const gone = () => cancelled("cancelled while looking at an element");
 
 /** What is not as expected, with both values. */
 async function difference(

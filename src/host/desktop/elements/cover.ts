@@ -48,9 +48,7 @@ export async function pointAt(
   for (let over = await cover(); over; over = await cover()) {
     if (performance.now() > end)
       throw unavailable(`the window ${jsonLine(over.title)} covers it, and stays in front of its own`);
-    await sleep(POLL_MS, requester.signal, () => {
-      throw cancelled("cancelled while a window comes to the front");
-    });
+    await sleep(POLL_MS, requester.signal, () => cancelled("cancelled while a window comes to the front"));
   }
   run?.log(`${jsonLine(first.title)} covered the place; ${jsonLine(window.title)} is in front of it now`);
 }

@@ -85,10 +85,8 @@ export async function until<T>(
   }
 }
 
-/** @throws `cancelled`, where whoever looks for an element has gone. */
-export const gone = (): never => {
-  throw cancelled("cancelled while looking for an element");
-};
+/** What is thrown where whoever looks for an element has gone. */
+export const gone = () => cancelled("cancelled while looking for an element");
 
 /** Looks for the one element that a locator names, and says why it was not there, or not as it had to be. */
 function lookingFor(elements: Elements, locator: Locator, waiting: WaitLimit) {

@@ -299,9 +299,7 @@ export async function comes(look: () => Promise<boolean>, signal: AbortSignal): 
   const end = performance.now() + CHANGE_MS;
   while (!(await look())) {
     if (performance.now() > end) return false;
-    await sleep(POLL_MS, signal, () => {
-      throw cancelled("cancelled while a program shows what it did");
-    });
+    await sleep(POLL_MS, signal, () => cancelled("cancelled while a program shows what it did"));
   }
   return true;
 }

@@ -165,9 +165,7 @@ export function createSnapshots(elements: ReadElements): Snapshots {
   return of(elements);
 }
 
-const gone = (): never => {
-  throw cancelled("cancelled while the screen comes to rest");
-};
+const gone = () => cancelled("cancelled while the screen comes to rest");
 
 /** How many bytes of an answer name programs that did not answer: a part of what `linesOf` leaves free. */
 const DEAF_BYTES = 100;

@@ -23,9 +23,7 @@ const CALL_MS = 13_000;
 const inTime = (work: () => Promise<unknown>): Promise<unknown> =>
   deadline(work(), {
     ms: CALL_MS,
-    late() {
-      throw timedOut("programs take too long to say what they show");
-    },
+    late: () => timedOut("programs take too long to say what they show"),
   });
 
 /** @throws an `unavailable` failure that says what is missing. */

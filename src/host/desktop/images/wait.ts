@@ -153,8 +153,8 @@ export async function until<T>(
     const left = end - performance.now();
     const found = await look(left <= 0);
     if (found !== undefined) return found;
-    await sleep(Math.max(0, Math.min(poll * 1_000, end - performance.now())), signal, () => {
-      throw cancelled("cancelled while looking at the screen");
-    });
+    await sleep(Math.max(0, Math.min(poll * 1_000, end - performance.now())), signal, () =>
+      cancelled("cancelled while looking at the screen"),
+    );
   }
 }

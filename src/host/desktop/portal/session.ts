@@ -142,9 +142,7 @@ export function createPortalSession(parts: PortalParts): PortalSession {
     });
   };
   const allow = async (ms: number): Promise<boolean> => {
-    const late = (): never => {
-      throw notWithin(ms);
-    };
+    const late = () => notWithin(ms);
     const began = performance.now();
     // What is being restored may need nobody; where a person is asked for it, that is the dialog.
     while (opening) await deadline(opening, { ms: leftOf(ms, began), late });
@@ -220,10 +218,10 @@ const layoutOf = (outputs: readonly Output[]) =>
   JSON.stringify(outputs.map(({ name, region, scale }) => [name, region, scale]));
 
 /** @throws what says that a session is still being restored after `ms` milliseconds. */
-function notAgain(ms: number): never {
-  const within = `within ${ms / 1_000} s`;
-  throw timedOut(`the portal has not let svc in again ${within}: it goes on, so try again in a moment`);
-}
+const notAgain = (ms: number) =>
+  timedOut(
+    `the portal has not let svc in again within ${ms / 1_000} s: it goes on, so try again in a moment`,
+  );
 
 const notWithin = (ms: number) => timedOut(`nobody has allowed it within ${ms / 1_000} s`);
 

@@ -154,9 +154,7 @@ export async function pictureProblem({
 const inTime = <T>(promise: Promise<T>, why: () => string): Promise<T> =>
   deadline(promise, {
     ms: PICTURE_MS,
-    late: () => {
-      throw timedOut(why());
-    },
+    late: () => timedOut(why()),
   });
 
 /** @param step brings the newest of those that come already. */

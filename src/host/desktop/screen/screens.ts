@@ -149,9 +149,7 @@ export class LiveScreen {
   async take(id: string, run: "wait" | "cancel", gone?: AbortSignal): Promise<void> {
     const viewer = this.#requireViewer(id);
     if (gone?.aborted) throw cancelled(NOBODY_WAITS);
-    const aborted = () => {
-      throw cancelled(NOBODY_WAITS);
-    };
+    const aborted = () => cancelled(NOBODY_WAITS);
     viewer.takers += 1;
     try {
       await deadline(this.#takeNow(viewer, run), { signal: gone, aborted }).finally(() => {

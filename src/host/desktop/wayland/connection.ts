@@ -117,11 +117,10 @@ export async function connectWayland(env: NodeJS.ProcessEnv, lost: () => void): 
       begin(resolve, reject);
       return await deadline(promise, {
         ...(ms !== null && { ms }),
-        late: () => {
-          throw timedOut(
+        late: () =>
+          timedOut(
             `the Wayland compositor ${compositor} did not answer within ${(ms ?? 0) / 1_000} s (${what})`,
-          );
-        },
+          ),
       });
     } finally {
       waiting.delete(reject);

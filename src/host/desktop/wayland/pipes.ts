@@ -28,9 +28,7 @@ export async function readText(from: number): Promise<string> {
   try {
     await deadline(readAll(), {
       ms: READ_MS,
-      late: () => {
-        throw timedOut(`the program that has the clipboard did not answer within ${READ_MS / 1_000} s`);
-      },
+      late: () => timedOut(`the program that has the clipboard did not answer within ${READ_MS / 1_000} s`),
     });
   } finally {
     await reader.cancel().catch(() => {});

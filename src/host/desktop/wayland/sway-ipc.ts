@@ -126,9 +126,7 @@ async function ask(path: string, type: number, content: string): Promise<unknown
     socket.write(Buffer.concat([head, body]));
     return await deadline(promise, {
       ms: ANSWER_MS,
-      late: () => {
-        throw timedOut(`sway did not answer within ${ANSWER_MS / 1_000} s`);
-      },
+      late: () => timedOut(`sway did not answer within ${ANSWER_MS / 1_000} s`),
     });
   } finally {
     promise.catch(() => {});

@@ -103,9 +103,7 @@ export async function perform(actor: Actor, sources: readonly Source[]): Promise
 
 async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   if (ms <= 0) return;
-  await sleep(ms, signal, () => {
-    throw cancelled("cancelled between two actions");
-  });
+  await sleep(ms, signal, () => cancelled("cancelled between two actions"));
 }
 
 async function act(actor: Actor, item: Item): Promise<void> {

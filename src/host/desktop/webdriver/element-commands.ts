@@ -120,9 +120,9 @@ async function arrives(call: Call, element: Element, before: string): Promise<vo
     const now = await textOf(call, element);
     if (now !== last) [last, since] = [now, performance.now()];
     if (last !== before && performance.now() - since >= STAYS_MS) return;
-    await sleep(POLL_MS, call.look.caller.signal, () => {
-      throw cancelled("cancelled while a field shows what was typed");
-    });
+    await sleep(POLL_MS, call.look.caller.signal, () =>
+      cancelled("cancelled while a field shows what was typed"),
+    );
   }
 }
 

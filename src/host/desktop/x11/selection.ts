@@ -59,9 +59,8 @@ export async function openSelection(lost: () => void): Promise<Selection> {
     const { promise, resolve } = Promise.withResolvers<XEvent>();
     const look = (event: XEvent) => wanted(event) && resolve(event);
     waiting.add(look);
-    const late = () => {
-      throw timedOut(`the program that has the clipboard did not answer within ${PATIENCE_MS / 1_000} s`);
-    };
+    const late = () =>
+      timedOut(`the program that has the clipboard did not answer within ${PATIENCE_MS / 1_000} s`);
     try {
       ask();
       return await deadline(promise, { ms: PATIENCE_MS, late });

@@ -247,9 +247,7 @@ function createPictures(shared: SharedScreen) {
         const [screen, { recordFilm }] = await deadline(opening, {
           signal: end.signal,
           graceMs: OPENED_MS,
-          aborted() {
-            throw unavailable("the display does not answer: nothing was recorded");
-          },
+          aborted: () => unavailable("the display does not answer: nothing was recorded"),
         });
         return recordFilm(screen, options, end.signal);
       };
