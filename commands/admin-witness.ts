@@ -1,6 +1,5 @@
 /** The views of what a desk finds about the audit logs of its hosts. */
 import type * as v from "valibot";
-import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { forgetLog, listWitnessed, restoreLog, showFork } from "../src/desk/witness/operations";
 import { printable } from "../src/lib/sanitize";
@@ -54,11 +53,7 @@ export const verbs = {
   "witness-fork": view(showFork, {
     on: false,
     positionals: ["label"],
-    async run({ call, globals, input }) {
-      const answer = await call(input);
-      print(globals, answer, () => answer.file.trimEnd());
-      return 0;
-    },
+    text: ({ file }) => file.trimEnd(),
     examples: [
       ["$0 admin witness-fork lab-01 > fork.json", "For `svc audit verify-fork fork.json` on any machine"],
     ],

@@ -23,8 +23,9 @@ import {
 } from "../src/desk/plans/state/operations/upgrade-first";
 import { upgradeHosts } from "../src/desk/plans/upgrade/operations";
 import { badInput } from "../src/lib/errors";
+import { untilTerminated } from "../src/lib/signals";
 import { FILE, fileAt } from "./fleet-file";
-import { begin, untilTerminated } from "./plan";
+import { begin } from "./plan";
 
 const EXTRA = {
   ...FILE,

@@ -9,7 +9,7 @@ import { keepSession, listSessions, storeDraft } from "../src/host/agents/operat
 import { MCP_FIELDS } from "../src/host/mcp/options";
 import { badInput } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
-import { terminated } from "../src/lib/signals";
+import { untilTerminated } from "../src/lib/signals";
 
 const MCP = v.strictObject(MCP_FIELDS);
 
@@ -25,9 +25,7 @@ const own = subcommand({
     return withService(globals, async (service) => {
       const { changes_per_minute: minute, changes_per_hour: hour } = rate;
       const agents = await service.agentsOverStdio({ approve, on, rate: { minute, hour } });
-      const ended = new AbortController();
-      void terminated().then(() => ended.abort());
-      await agents.serve({ toolsets, tools, exclude, write }, ended.signal);
+      await agents.serve({ toolsets, tools, exclude, write }, untilTerminated());
       return 0;
     });
   },

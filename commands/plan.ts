@@ -41,7 +41,7 @@ import {
 import { createProgress } from "../src/lib/progress";
 import { findRunningServer } from "../src/lib/running-server";
 import { printable } from "../src/lib/sanitize";
-import { terminated } from "../src/lib/signals";
+import { untilTerminated } from "../src/lib/signals";
 import type { Body } from "../src/service/answer";
 import type { Service } from "../src/service/service";
 
@@ -79,13 +79,6 @@ interface Waiting {
   readonly signal?: AbortSignal | undefined;
   /** What goes on with a plan that nobody runs (default: the command itself). */
   readonly again?: string;
-}
-
-/** Aborted once this process is asked to end. */
-export function untilTerminated(): AbortSignal {
-  const ending = new AbortController();
-  void terminated().then(() => ending.abort());
-  return ending.signal;
 }
 
 /** Begins, shows how it goes on until it is over or paused, and then what became of it. */

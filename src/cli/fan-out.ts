@@ -9,7 +9,7 @@ import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { MAX_TIMEOUT_S } from "../core/run";
 import { badInput } from "../lib/errors";
 import { runPool } from "../lib/pool";
-import { terminated } from "../lib/signals";
+import { untilTerminated } from "../lib/signals";
 import type { Body } from "../service/answer";
 import type { Service } from "../service/service";
 import type { TestReport } from "./report/types";
@@ -141,10 +141,4 @@ function patienceOf(goesOn: boolean, limitS: number | undefined): number | Patie
   if (!goesOn) return (limitS ?? 10) * 1_000;
   if (limitS !== undefined) return { sendMs: Math.min(limitS * 1_000, SEND_MS), answerMs: limitS * 1_000 };
   return { sendMs: SEND_MS, answerMs: MAX_TIMEOUT_S * 1_000 + LATE_MS };
-}
-
-function untilTerminated(): AbortSignal {
-  const ended = new AbortController();
-  void terminated().then(() => ended.abort());
-  return ended.signal;
 }

@@ -52,13 +52,21 @@ export interface EventFeed {
   listen(listener: () => void): () => void;
 }
 
-/** @returns what gives the data of each event of that name since it was asked last, at first since now. */
-export function newEvents<D>(events: EventFeed, name: string): () => Generator<D, void> {
+/**
+ * @param missed is called for each event that is kept no longer: nobody can say which it was.
+ * @returns what gives the data of each event of these names since it was asked last, at first since now.
+ */
+export function newEvents<D>(
+  events: EventFeed,
+  names: readonly string[],
+  missed = () => {},
+): () => Generator<D, void> {
   let seen = events.newest;
   return function* () {
     for (; seen < events.newest; seen++) {
       const one = events.at(seen + 1);
-      if (one?.type.name === name) yield JSON.parse(one.text);
+      if (!one) missed();
+      else if (names.includes(one.type.name)) yield JSON.parse(one.text);
     }
   };
 }

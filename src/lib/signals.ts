@@ -24,6 +24,13 @@ export function terminated(): Promise<void> {
   });
 }
 
+/** Aborted once the process is asked to end: {@link terminated}. */
+export function untilTerminated(): AbortSignal {
+  const ended = new AbortController();
+  void terminated().then(() => ended.abort());
+  return ended.signal;
+}
+
 /** Makes the process end by `signal` rather than with an exit code, when it ends. */
 function endBy(signal: Ending): void {
   process.once("exit", () => {

@@ -41,13 +41,10 @@ export async function settleTrust(
 ): Promise<Host> {
   const { base_url, ca, pin } = host;
   if (trust_first && (ca ?? pin) !== undefined) throw badInput("trust_first: expected without ca and pin");
-  if (base_url.startsWith("http:")) {
+  const isPlain = base_url.startsWith("http:");
+  if (isPlain || linkedHost(base_url) !== undefined) {
     if (trust_first) throw badInput("trust_first: expected with an https address only");
-    if (!insecure_http) requireEncryption([host]);
-    return host;
-  }
-  if (linkedHost(base_url) !== undefined) {
-    if (trust_first) throw badInput("trust_first: expected with an https address only");
+    if (isPlain && !insecure_http) requireEncryption([host]);
     return host;
   }
   if (trust_first) return { ...host, pin: await shownPin(base_url).catch(noPin) };

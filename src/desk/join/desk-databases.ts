@@ -42,24 +42,16 @@ const MAX_BYTES = 2_147_483_648;
 
 /** @param look is given the content. What it throws is thrown. */
 export function packed(path: string, look: (content: Uint8Array) => void): string {
-  const db = openReadOnly(path);
-  try {
-    const content = db.serialize();
-    look(content);
-    return Buffer.from(Bun.gzipSync(content as Uint8Array<ArrayBuffer>)).toString("base64");
-  } finally {
-    db.close();
-  }
+  using db = openReadOnly(path);
+  const content = db.serialize();
+  look(content);
+  return Buffer.from(Bun.gzipSync(content as Uint8Array<ArrayBuffer>)).toString("base64");
 }
 
 /** The content of the database at `path`, with what is in its write-ahead log alone. @throws as `openReadOnly` does. */
 export function contentOf(path: string): Uint8Array {
-  const db = openReadOnly(path);
-  try {
-    return db.serialize();
-  } finally {
-    db.close();
-  }
+  using db = openReadOnly(path);
+  return db.serialize();
 }
 
 /** A copy in memory. @throws the SQLite error where it is none. */
@@ -99,22 +91,14 @@ export function unpacked(name: DatabaseName, text: string): Database {
 
 /** Whether the database at `path` has anything that another desk must not replace. @throws as `openReadOnly` does. */
 export function holdsSomething(name: DatabaseName, path: string): boolean {
-  const db = openReadOnly(path);
-  try {
-    return TELLING[name].some((table) => db.query(`SELECT 1 FROM ${table} LIMIT 1`).get() !== null);
-  } finally {
-    db.close();
-  }
+  using db = openReadOnly(path);
+  return TELLING[name].some((table) => db.query(`SELECT 1 FROM ${table} LIMIT 1`).get() !== null);
 }
 
 /** Whether the address book at `path` has a host. @throws as `openReadOnly` does. */
 export function hasHosts(path: string): boolean {
-  const db = openReadOnly(path);
-  try {
-    return db.query("SELECT 1 FROM hosts LIMIT 1").get() !== null;
-  } finally {
-    db.close();
-  }
+  using db = openReadOnly(path);
+  return db.query("SELECT 1 FROM hosts LIMIT 1").get() !== null;
 }
 
 /** Keeps the database at `path` as `kept`, with what is in its write-ahead log alone. */

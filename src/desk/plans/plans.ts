@@ -2,7 +2,7 @@
  * The plans of a desk in one process: the ledger, the runner, and who may do what with a plan.
  */
 import { join } from "node:path";
-import type { EventFeed, Publish } from "../../core/events";
+import { type EventFeed, newEvents, type Publish } from "../../core/events";
 import { type Grant, maySee } from "../../core/rights";
 import { conflict, Failure, notFound } from "../../lib/errors";
 import { isLocked } from "../../lib/lock";
@@ -217,7 +217,6 @@ const GATHERED_MS = 500;
  * @param bookChanged takes note that entries have changed, first. @returns what ends that.
  */
 function hearHosts(events: EventFeed, runner: Runner, bookChanged: () => void): () => void {
-  let seen = events.newest;
   let changed = new Set<string>();
   let areKnown = true;
   let timer: Timer | undefined;
@@ -228,15 +227,13 @@ function hearHosts(events: EventFeed, runner: Runner, bookChanged: () => void): 
     changed = new Set();
     areKnown = true;
   };
+  const cameBack = newEvents<{ readonly label: string }>(events, ["host.up"]);
+  const entries = newEvents<{ readonly label: string }>(events, ENTRY_EVENTS, () => {
+    areKnown = false;
+  });
   const endListening = events.listen(() => {
-    for (; seen < events.newest; seen++) {
-      const one = events.at(seen + 1);
-      const label = () => String(Object(JSON.parse(one?.text ?? "{}")).label);
-      // Of events that are no longer kept, nobody can say which hosts they were about.
-      if (!one) areKnown = false;
-      if (one?.type.name === "host.up") runner.hostUp(label());
-      if (one && ENTRY_EVENTS.includes(one.type.name)) changed.add(label());
-    }
+    for (const { label } of cameBack()) runner.hostUp(label);
+    for (const { label } of entries()) changed.add(label);
     if (areKnown && changed.size === 0) return;
     timer ??= setTimeout(tellChanges, GATHERED_MS).unref();
   });

@@ -9,7 +9,6 @@ import type { Requester } from "../../lib/slots";
 import type { Place, Target } from "./backend";
 import type { Desktop } from "./desktop";
 import { pointAt } from "./elements/cover";
-import type { Point } from "./geometry";
 import { COORDINATE } from "./operations/input-operation";
 import { findWindow } from "./windows";
 
@@ -103,17 +102,6 @@ export async function reach(
 ): Promise<void> {
   if (x === undefined || y === undefined || v.is(PLACE, relative) || !v.is(ELEMENT, relative)) return;
   await pointAt(desktop, relative, { x, y }, requester, run);
-}
-
-/** {@link placeOn} for a place of which both are given. */
-export async function pointOn(
-  desktop: Calls,
-  { x, y, relative_to }: Point & { readonly relative_to?: RelativeTo },
-  requester: Requester,
-): Promise<Point> {
-  if (relative_to === undefined) return { x, y };
-  const box = await boxOf(desktop, relative_to, requester);
-  return { x: box.x + x, y: box.y + y };
 }
 
 /** The corners of a region of the screen; without one, all of what it is relative to that is on the screen. */

@@ -272,7 +272,7 @@ async function openBlackBox(shared: ServiceParts, desktop: () => Promise<Desktop
 
 /** Has the black box keep the minutes before each failed run of a job or a plan. @returns what ends it. */
 function keepFailures({ events }: ServiceParts, box: BlackBox): () => void {
-  const ended = newEvents<RunView>(events, "run.ended");
+  const ended = newEvents<RunView>(events, ["run.ended"]);
   return events.listen(() => {
     for (const run of ended()) {
       const isOfJob = run.source_type === "scheduler" || run.source_type === "plan";

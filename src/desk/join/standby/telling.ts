@@ -154,7 +154,7 @@ function hearReturns(
       if (mayTell()) await tell(those);
     }
   };
-  const cameBack = newEvents<{ readonly label: string; readonly base_url: string }>(events, "host.up");
+  const cameBack = newEvents<{ readonly label: string; readonly base_url: string }>(events, ["host.up"]);
   const endListening = events.listen(() => {
     for (const { label, base_url } of cameBack()) note(label, base_url);
     for (const one of returned.values()) {

@@ -149,7 +149,8 @@ export const patience = (timeout: number) => ({
   timeout: field(v.optional(seconds(between(0, 3_600)), timeout), "Seconds to wait"),
 });
 
-const INPUT = {
+/** What acts, of an operation with {@link HANDS}. */
+export const REAL = {
   input: field(
     v.optional(v.picklist(["either", "program", "real"]), "either"),
     "What acts: the interface of its program, and pointer and keyboard where that has nothing that does it (either), that interface alone (program), or pointer and keyboard, as a person does (real)",
@@ -159,14 +160,11 @@ const INPUT = {
 /** What needs no turn at pointer and keyboard, or takes one once it needs it. */
 const NO_TURN: readonly unknown[] = [undefined, "either", "program"];
 
-/** Whether an action with {@link INPUT} is to have a turn before it begins: also where a variable is in it, which may say `real`. */
+/** Whether an action with {@link REAL} is to have a turn before it begins: also where a variable is in it, which may say `real`. */
 export const usesInput = ({ input }: Readonly<Record<string, unknown>>): boolean => !NO_TURN.includes(input);
 
 /** As {@link one}, for what can be done by pointer and keyboard too. */
-export const oneReal = <const E extends v.ObjectEntries>(own: E) => one({ ...own, ...INPUT });
-
-/** {@link INPUT}, for an action that names no element. */
-export const REAL = INPUT;
+export const oneReal = <const E extends v.ObjectEntries>(own: E) => one({ ...own, ...REAL });
 
 /** The fields of an operation that names one element. @param timeout the default, in seconds. */
 export const one = <const E extends v.ObjectEntries>(own: E, timeout = 5) =>

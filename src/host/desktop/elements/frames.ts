@@ -1,8 +1,7 @@
 /**
  * Which windows the display has at a place: the accessibility bus does not say which window is on top.
  */
-import { deadline } from "../../../lib/deadline";
-import { connect, type XConnection } from "../x11/connection";
+import { whileConnected, type XConnection } from "../x11/connection";
 import { IS_VIEWABLE, rectOf } from "../x11/properties";
 
 const CONNECT_MS = 3_000;
@@ -18,22 +17,16 @@ const MAX_COMPARED = 500;
 /** The windows inside each other at a place, the outermost first; none without an X server. */
 export async function framesAt(env: NodeJS.ProcessEnv, x: number, y: number): Promise<Frame[]> {
   if (!env.DISPLAY) return [];
-  const opened = await deadline(
-    connect(env, () => {}),
-    { ms: CONNECT_MS },
-  );
-  try {
+  return whileConnected(env, CONNECT_MS, async (connection) => {
     const frames: Frame[] = [];
-    let inside: number | undefined = opened.screen.root;
+    let inside: number | undefined = connection.screen.root;
     while (inside !== undefined && frames.length < MAX_DEEP) {
-      const top: { id: number; frame: Frame } | undefined = await topIn(opened, inside, x, y);
+      const top: { id: number; frame: Frame } | undefined = await topIn(connection, inside, x, y);
       if (top) frames.push(top.frame);
       inside = top?.id;
     }
     return frames;
-  } finally {
-    opened.close();
-  }
+  });
 }
 
 /** The topmost of the windows inside one that is at a place of the screen. */

@@ -2,10 +2,9 @@
  * The accessibility bus of the session (AT-SPI2 over D-Bus): where it is, and switching it on.
  */
 import * as dbus from "@jellybrick/dbus-next";
-import { deadline } from "../../../lib/deadline";
 import { systemCode, unavailable } from "../../../lib/errors";
 import { sessionBusAddress, socketIn } from "../bus-address";
-import { connect } from "../x11/connection";
+import { whileConnected } from "../x11/connection";
 import { type Bus, callsOn } from "./bus";
 import { asked, CONNECT_MS, type Connection, connected, PROPERTIES } from "./connection";
 
@@ -83,7 +82,7 @@ const STRING = 31;
 /** What the X server says where the bus is. */
 async function rootProperty(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   if (!env.DISPLAY) return undefined;
-  return onRoot(env, async ({ ask, need, screen }) => {
+  return whileConnected(env, CONNECT_MS, async ({ ask, need, screen }) => {
     const atom = await need.InternAtom(false, PROPERTY);
     const found = await ask.GetProperty(0, screen.root, atom, 0, 0, 1_024);
     return found?.type ? found.data.toString("latin1") : undefined;
@@ -96,7 +95,7 @@ async function keepAddress(env: NodeJS.ProcessEnv, address: string): Promise<voi
   const said = await rootProperty(env);
   const kept = socketIn(said ?? "");
   if (said && (kept === undefined || kept === socketIn(address) || !(await hasGone(kept)))) return;
-  await onRoot(env, async ({ client, need, screen, settled }) => {
+  await whileConnected(env, CONNECT_MS, async ({ client, need, screen, settled }) => {
     const atom = await need.InternAtom(false, PROPERTY);
     client.ChangeProperty(REPLACE, screen.root, atom, STRING, 8, Buffer.from(address, "latin1"));
     await settled();
@@ -112,19 +111,4 @@ async function hasGone(address: string): Promise<boolean> {
   const bus = await connected(address, (error) => codes.push(systemCode(error))).catch(() => undefined);
   bus?.disconnect();
   return codes.some((code) => NOBODY.has(code));
-}
-
-async function onRoot<T>(
-  env: NodeJS.ProcessEnv,
-  use: (x: Awaited<ReturnType<typeof connect>>) => Promise<T>,
-) {
-  const opened = await deadline(
-    connect(env, () => {}),
-    { ms: CONNECT_MS },
-  );
-  try {
-    return await use(opened);
-  } finally {
-    opened.close();
-  }
 }

@@ -6,7 +6,7 @@ import type { Caller } from "../../../core/caller";
 import { AT_DESKTOP } from "../../../core/desktop-request";
 import { field, flag, judged, secret, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { busy, failureOf, unavailable } from "../../../lib/errors";
+import { busy, failureOf } from "../../../lib/errors";
 import { COLUMN, inputOperation, ROW, type Uses } from "../operations/input-operation";
 import { giveFocus, setChecked } from "./act";
 import { ACTED, BRANCH, type Branch, ELEMENT, type Element, USED } from "./calls";
@@ -27,7 +27,7 @@ import {
 } from "./fields";
 import { byHand, inWayOf } from "./in-way";
 import { type Locator, printLocator } from "./locator";
-import { check as checkReal, clickOn, desktopOf, inTurnOf } from "./real";
+import { check as checkReal, clickOn, desktopOf, inTurnOf, placeOf } from "./real";
 import { typeInto } from "./typing";
 import { locatedAt } from "./unique";
 import { FOUND, findInWays, hasOtherWays, noWay, oneInWays, WAYS } from "./ways";
@@ -128,10 +128,9 @@ const click = inputOperation("a11y_click", {
     const { elements } = await desktop.turnsOf(requester).elements.find(soughtOf(sought), MOST);
     const element = elements.find(({ showing }) => showing) ?? elements[0];
     if (!element) return false;
-    if (!element.center) throw unavailable("its program does not say where it is");
-    const [x, y] = element.center;
-    await pointAt(desktop, element, { x, y }, requester, run);
-    await desktop.click({ x, y }, "left", "tap", requester);
+    const place = placeOf(element);
+    await pointAt(desktop, element, place, requester, run);
+    await desktop.click(place, "left", "tap", requester);
     return true;
   },
 });

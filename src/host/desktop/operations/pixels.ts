@@ -9,7 +9,7 @@ import { timedOut } from "../../../lib/errors";
 import { DIFFERENCE } from "../images/answers";
 import { CORNERS, PNG, patience, SEES } from "../images/fields";
 import { regionOf, sourceOf, until } from "../images/wait";
-import { cornersOn, pointOn, RELATIVE_TO } from "../relative";
+import { cornersOn, placeOn, RELATIVE_TO } from "../relative";
 import { COLUMN, REGION, ROW, type Uses } from "./input-operation";
 
 const PLACE = { x: field(COLUMN, "Column"), y: field(ROW, "Row") };
@@ -47,7 +47,7 @@ export const getPixel = operation({
   output: PIXEL,
   async run(service: Uses, place, caller) {
     const desktop = await service.desktop();
-    const at = await pointOn(desktop, place, requesterOf(caller));
+    const at = await placeOn(desktop, place, requesterOf(caller));
     return pixelAt(at.x, at.y, await desktop.pixel(at, requesterOf(caller)));
   },
 });
@@ -69,7 +69,7 @@ export const waitPixel = operation({
   async run(service: Uses, { color, tolerance, timeout, poll, ...place }, caller) {
     const desktop = await service.desktop();
     const requester = requesterOf(caller);
-    const { x, y } = await pointOn(desktop, place, requester);
+    const { x, y } = await placeOn(desktop, place, requester);
     const expected = partsOf(color);
     return until({ timeout, poll }, requester.signal, async (isLast) => {
       const found = await desktop.pixel({ x, y }, requester);

@@ -7,7 +7,7 @@ import { between, field, NO_INPUT, point, seconds, whole } from "../../../core/f
 import { operation } from "../../../core/operation";
 import type { Stroke } from "../backend";
 import { drag } from "../drag";
-import { placeOn, pointOn, RELATIVE_TO, reach } from "../relative";
+import { placeOn, RELATIVE_TO, reach } from "../relative";
 import {
   BUTTON,
   BUTTONS,
@@ -52,7 +52,7 @@ export const setMousePosition = inputOperation("set_mouse_position", {
   input: v.strictObject({ x: field(COLUMN, "Column"), y: field(ROW, "Row"), ...RELATIVE_TO }),
   output: PAIR,
   perform: async (desktop, place, requester) =>
-    pair(await desktop.move(await pointOn(desktop, place, requester), requester)),
+    pair(await desktop.move(await placeOn(desktop, place, requester), requester)),
 });
 
 const BUTTON_AT = { mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The button"), ...target };
@@ -127,7 +127,7 @@ export const dragMouse = inputOperation("drag", {
   output: PAIR,
   async perform(desktop, { from, to, duration, mouse_keycode, relative_to }, requester, { run }) {
     // Both from one look: the window may be what is dragged.
-    const { x, y } = await pointOn(desktop, { x: 0, y: 0, relative_to }, requester);
+    const { x, y } = await placeOn(desktop, { x: 0, y: 0, relative_to }, requester);
     const at = ([column, row]: readonly [number, number]) => ({ x: x + column, y: y + row });
     await reach(desktop, at(from), relative_to, requester, run);
     const way = { from: at(from), to: at(to), duration_s: duration, button: BUTTONS[mouse_keycode] };

@@ -14,6 +14,7 @@ import {
   type XTest,
 } from "x11";
 import { invoke, type Remote, remote } from "../../../lib/child";
+import { deadline } from "../../../lib/deadline";
 import { messageOf, noScreen, systemCode, unavailable } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 
@@ -110,6 +111,27 @@ export async function connect(env: NodeJS.ProcessEnv, lost: () => void, shm = fa
     },
     close: () => client.terminate(),
   };
+}
+
+/**
+ * What `use` makes of a connection of its own.
+ *
+ * @throws `timeout` where there is none within `ms` milliseconds; as {@link connect}; what `use` throws.
+ */
+export async function whileConnected<T>(
+  env: NodeJS.ProcessEnv,
+  ms: number,
+  use: (connection: XConnection) => Promise<T>,
+): Promise<T> {
+  const opened = await deadline(
+    connect(env, () => {}),
+    { ms },
+  );
+  try {
+    return await use(opened);
+  } finally {
+    opened.close();
+  }
 }
 
 /** An extension of the server; undefined where it has none of that name. */

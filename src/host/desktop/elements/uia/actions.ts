@@ -23,7 +23,7 @@ import { normalized, STATE } from "../said";
 import { cellOf, readTable, type Table } from "../tables";
 import type { Parts } from "./accessible";
 import type { PatternName, Read } from "./automation";
-import { ComFailure, type Face, RESULT } from "./com";
+import { ComFailure, type Face, RESULT, unlessResult } from "./com";
 import { ARRAY, ELEMENT, PATTERN, PROPERTY, TEXT_RANGE } from "./ids";
 import { windowOf } from "./store";
 
@@ -35,7 +35,7 @@ const [COLLAPSED, LEAF] = [0, 3];
 /** How many elements in one are asked whether they have the focus. */
 const MAX_INSIDE = 100;
 /** What a program answers that has no such method, so that nothing was done. After anything else it may have done something. */
-const LACKING: ReadonlySet<number> = new Set([RESULT.notImplemented, RESULT.notSupported]);
+const LACKING: readonly number[] = [RESULT.notImplemented, RESULT.notSupported];
 /** Patterns of which one method is what a press does, the first that an element has. */
 const PRESSES = [
   ["invoke", PATTERN.invoke.invoke],
@@ -101,14 +101,7 @@ function worded({ result, message }: ComFailure) {
 }
 
 /** What a method answers; undefined where the program has no such method. @throws {@link ComFailure} with what else it answers. */
-function ifOffered<T>(ask: () => T): T | undefined {
-  try {
-    return ask();
-  } catch (error) {
-    if (error instanceof ComFailure && LACKING.has(error.result)) return undefined;
-    throw error;
-  }
-}
+const ifOffered = <T>(ask: () => T): T | undefined => unlessResult(LACKING, ask);
 
 /** Has a program do something. @returns whether it has a method for it. @throws as {@link ifOffered}. */
 const isOffered = (deed: () => void): boolean =>

@@ -5,7 +5,7 @@
  */
 import { unavailable } from "../../../../lib/errors";
 import { orElse } from "../../../../lib/or-else";
-import { type Com, ComFailure, type Face, guid, openCom, RESULT } from "./com";
+import { type Com, type Face, guid, openCom, RESULT, unlessResult } from "./com";
 import { ASKED, type Facts, factsOf } from "./facts";
 import {
   ARRAY,
@@ -153,20 +153,12 @@ function conditions({ ole }: Com, client: Face) {
 }
 
 /** Undefined where what is asked has gone. */
-const unlessGone = <T>(ask: () => T): T | undefined => unless([RESULT.elementGone, RESULT.noWindow], ask);
+const unlessGone = <T>(ask: () => T): T | undefined =>
+  unlessResult([RESULT.elementGone, RESULT.noWindow], ask);
 
 /** Undefined where the system does not have it. */
 const ifThere = <T>(ask: () => T): T | undefined =>
-  unless([RESULT.notImplemented, RESULT.invalidArgument, RESULT.notSupported, RESULT.noInterface], ask);
-
-function unless<T>(results: readonly number[], ask: () => T): T | undefined {
-  try {
-    return ask();
-  } catch (error) {
-    if (error instanceof ComFailure && results.includes(error.result)) return undefined;
-    throw error;
-  }
-}
+  unlessResult([RESULT.notImplemented, RESULT.invalidArgument, RESULT.notSupported, RESULT.noInterface], ask);
 
 function limit(client: Face): void {
   using limits = client.as(LIMITS.iid);

@@ -36,6 +36,16 @@ export class ComFailure extends Error {
   }
 }
 
+/** What `ask` returns; undefined where it fails with one of these results. @throws what else goes wrong. */
+export function unlessResult<T>(results: readonly number[], ask: () => T): T | undefined {
+  try {
+    return ask();
+  } catch (error) {
+    if (error instanceof ComFailure && results.includes(error.result)) return undefined;
+    throw error;
+  }
+}
+
 /** An interface of an object; it is let go at the end of its scope. */
 export interface Face extends Disposable {
   readonly at: Address;

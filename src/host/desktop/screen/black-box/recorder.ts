@@ -166,12 +166,19 @@ export class BoxRecorder {
     if (isOther || this.#writer.isDue(this.#now())) this.#begin(frame);
     else if (!this.#isWaiting() && !this.#parts.some((part) => part !== 0)) return;
     const began = performance.now();
+    this.#takeNow(frame, () => {
+      const now = performance.now();
+      this.#next = now + Math.min(MOST_MS, Math.max(LEAST_MS, REST * (now - began)));
+    });
+  }
+
+  /** @param taken is called at the end, before it is said when it looks again. */
+  #takeNow(frame: TiledFrame, taken = () => {}): void {
     this.#taking = this.#take(frame)
       .catch((error) => this.end(error instanceof Error ? error : new Error(messageOf(error))))
       .finally(() => {
         this.#taking = undefined;
-        const now = performance.now();
-        this.#next = now + Math.min(MOST_MS, Math.max(LEAST_MS, REST * (now - began)));
+        taken();
         this.#lookLater();
       });
   }
@@ -266,12 +273,7 @@ export class BoxRecorder {
     await screen.refresh();
     if (this.#taking || this.#isEnded) return;
     if (this.#frame !== screen.frame || this.#writer.isDue(this.#now())) return this.#push();
-    this.#taking = this.#take(screen.frame)
-      .catch((error) => this.end(error instanceof Error ? error : new Error(messageOf(error))))
-      .finally(() => {
-        this.#taking = undefined;
-        this.#lookLater();
-      });
+    this.#takeNow(screen.frame);
   }
 }
 
