@@ -73,7 +73,6 @@ export const AT_DESKTOP = field(
   "A desktop of `svc desktops list` (default: the host's)",
 );
 
-/** The width and height that a size names. */
 function sizeIn(text: string): { readonly width: number; readonly height: number } {
   const [width = 0, height = 0] = text.split("x").map(Number);
   return { width, height };

@@ -150,7 +150,6 @@ interface VersionParts {
   readonly before: string | undefined;
 }
 
-/** Undefined for a text that is no version. */
 function versionIn(text: string): VersionParts | undefined {
   const [whole, major, minor, patch, before] = VERSION.exec(text) ?? [];
   if (whole === undefined) return undefined;

@@ -8,7 +8,6 @@ import { takesIdempotencyKey } from "./repeats";
 
 type JsonObject = Record<string, unknown>;
 
-/** The schema of the data of an event, by its type. */
 type EventSchemas = Readonly<Record<string, JsonObject>>;
 
 /**

@@ -21,7 +21,6 @@ const ENDED_TOKEN = v.object({
   sha256: SHA256,
   name: v.union([NAME_TEXT, SESSION_NAME]),
   how: v.picklist(["removed", "replaced"]),
-  /** ISO 8601. */
   at: v.pipe(v.string(), v.isoTimestamp()),
 });
 

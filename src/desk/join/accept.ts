@@ -37,7 +37,6 @@ interface Carrier {
   readonly [field: string]: unknown;
 }
 
-/** The address book. */
 type Members = Pick<AddressBook, "memberWith" | "reserve" | "admit" | "remove">;
 
 /** That a host has an NKey. */

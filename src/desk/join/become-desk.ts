@@ -76,7 +76,6 @@ const OF_BOTH: readonly Name[] = [
   ...(["admin_hosts.json", "witness.db", "desk_generation.json"] as const),
 ];
 
-/** The generation of the desk. */
 const GENERATION = "desk_generation.json";
 
 /** What says nothing of a desk that is here already. */

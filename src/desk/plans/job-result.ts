@@ -23,7 +23,6 @@ export interface JobResults {
   notSent(mayHave: boolean): JobResult;
   /** The host has done nothing. */
   unsent(error: RemoteError): JobResult;
-  /** How it ended. */
   ended(verdict: Exclude<Verdict, "unseen" | "running">, answer: JobAnswer): JobResult;
 }
 

@@ -81,7 +81,6 @@ export function createDisks({ limitBytes, lookEveryMs, measure = holds }: DisksP
   };
 }
 
-/** The most files for a limit of `bytes`. */
 const mostFiles = (bytes: number) => Math.max(FEWEST_FILES, Math.floor(bytes / BYTES_A_FILE));
 
 /** Looks at each of them by itself; together they take a bounded share of the time. */

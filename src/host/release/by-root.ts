@@ -101,7 +101,6 @@ interface FolderHandle extends Disposable {
   open(name: string, maxBytes: number): Disposable & { readonly path: string };
 }
 
-/** Undefined where it is no folder. */
 function openFolder(path: string): FolderHandle | undefined {
   const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
   const fd = orElse(() => openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), undefined);

@@ -28,7 +28,6 @@ const HOOK = v.object({
   secret: v.pipe(v.string(), v.regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/)),
   /** In which form events are posted; svc of before knows one form. */
   format: v.optional(v.picklist(FORMS), "standard"),
-  /** When it was added, ISO 8601. */
   added: v.pipe(v.string(), v.isoTimestamp()),
   /** The token that added it; null: the owner of the host. */
   token: v.optional(v.nullable(v.string()), null),

@@ -38,7 +38,6 @@ export const HOLDER_NAME = v.pipe(
 );
 
 const PASSKEY = v.object({
-  /** The id of the credential. */
   id: CREDENTIAL_ID,
   holder: HOLDER,
   label: LABEL,

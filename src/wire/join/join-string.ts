@@ -22,7 +22,6 @@ const PREFIXES = { join: "svcj1", standby: "svcs1" } as const;
 /** What a string is for. */
 type Kind = keyof typeof PREFIXES;
 
-/** What prints each kind. */
 const PRINTED_BY: Readonly<Record<Kind, string>> = { join: "svc join-token", standby: "svc standby allow" };
 
 /** A name, an IPv4 address or an IPv6 address in brackets, and a port. */

@@ -62,7 +62,6 @@ export interface BroadcastUses extends Uses {
       Broadcast,
       "actions" | "canary" | "delivery_timeout_s" | "timeout_s" | "stop_on_error" | "desktop"
     >;
-    /** The variables of its hosts. */
     readonly before: HostVariables;
     readonly on: string;
     readonly hosts: readonly Host[];

@@ -31,7 +31,6 @@ const isGone = (error: unknown) =>
 
 const isLate = (error: unknown) => error instanceof Failure && error.code === "timeout";
 
-/** With what it is started. */
 interface StartParts {
   readonly onBus: PortalOnBus;
   readonly permission: {

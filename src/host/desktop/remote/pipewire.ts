@@ -281,7 +281,6 @@ const queueOf = (library: Library, stream: Pointer | number | bigint): BufferQue
   giveBack: (buffer) => void library.pw_stream_queue_buffer(stream as Pointer, buffer),
 });
 
-/** An array of pointers to them. */
 const pointersTo = (all: readonly Buffer[]) => new BigUint64Array(all.map((one) => BigInt(ptr(one))));
 
 const textAt = (at: Pointer) => {

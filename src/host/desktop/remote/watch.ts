@@ -14,7 +14,6 @@ interface WatchParts extends OutputParts {
   readonly screen: RemoteScreen;
 }
 
-/** One monitor that is watched. */
 interface WatchedMonitor {
   readonly live: Live;
   /** Where it is in the picture of all. */

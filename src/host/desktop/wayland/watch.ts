@@ -25,7 +25,6 @@ interface WatchParts extends OutputParts {
   readonly frames: () => Promise<() => FrameTaker>;
 }
 
-/** One output that is watched. */
 interface WatchedOutput {
   readonly output: Output;
   /** Where it is in the picture of all. */
