@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 // The path is literal, so that the bundler embeds the file.
 import index from "../../docs/README.md" with { type: "file" };
+import { lazily } from "../lib/once";
 import { unpack } from "../lib/unpack";
 import { compiled } from "../version";
 
@@ -24,14 +25,9 @@ export function pagesIn(folder: string): Pages {
 /** The archive of pages, as `build/pack.ts` embeds it. */
 export const archiveOf = (pages: Pages): string => JSON.stringify(pages);
 
-let read: Pages | undefined;
-
-function allPages(): Pages {
-  read ??= compiled
-    ? (JSON.parse(new TextDecoder().decode(unpack(index))) as Pages)
-    : pagesIn(dirname(index));
-  return read;
-}
+const allPages = lazily(() =>
+  compiled ? (JSON.parse(new TextDecoder().decode(unpack(index))) as Pages) : pagesIn(dirname(index)),
+);
 
 /** The names of all pages, the index first. */
 export const pageNames = (): readonly string[] => Object.keys(allPages());

@@ -5,6 +5,7 @@
 import { CString, ptr, read } from "bun:ffi";
 import { unavailable } from "./errors";
 import { cString, openLibc } from "./libc";
+import { lazily } from "./once";
 
 /** `fcntl.h`: a descriptor that only names a file. */
 export const O_PATH = 0o10000000;
@@ -17,21 +18,16 @@ const [CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, MAX_CAPABILITIES] = [1
 
 type Argument = number | bigint | NodeJS.TypedArray | DataView;
 
-const open = () =>
+/** The functions of libc, from the first call on. */
+const libc = lazily(() =>
   openLibc({
     syscall: { args: ["i64", "i64", "i64", "i64", "i64", "i64"], returns: "i64" },
     prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
     execve: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
     strerror: { args: ["i32"], returns: "ptr" },
     __errno_location: { args: [], returns: "ptr" },
-  });
-
-let opened: ReturnType<typeof open> | undefined;
-/** The functions of libc, from the first call on. */
-const libc = () => {
-  opened ??= open();
-  return opened;
-};
+  }),
+);
 
 /** The reason of the last call that failed. */
 function lastError(): string {

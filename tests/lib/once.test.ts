@@ -1,5 +1,19 @@
 import { expect, test } from "bun:test";
-import { withMade } from "../../src/lib/once";
+import { lazily, withMade } from "../../src/lib/once";
+
+test("what is made at the first call is kept, and made again where that failed", () => {
+  const made: string[] = [];
+  const value = lazily(() => {
+    made.push("made");
+    if (made.length === 1) throw new Error("not yet");
+    return undefined;
+  });
+  expect(made).toEqual([]);
+  expect(value).toThrow("not yet");
+  expect(value()).toBeUndefined();
+  expect(value()).toBeUndefined();
+  expect(made).toEqual(["made", "made"]);
+});
 
 test("what is made already is used at once", async () => {
   const made = Promise.resolve(20);

@@ -7,6 +7,7 @@
 import { Environment } from "@marcbachmann/cel-js";
 import { RecentMap } from "../../lib/buckets";
 import { badInput } from "../../lib/errors";
+import { lazily } from "../../lib/once";
 import { printable } from "../../lib/sanitize";
 import { Bounds, createBudget, isPlainObject, MAX_VALUE } from "./expression-budget";
 import { count, type Node } from "./expression-nodes";
@@ -34,8 +35,6 @@ const MIXED = {
   "%": (a: number, b: number) => a % b,
 } as const;
 
-let environment: Environment | undefined;
-
 /** What is known of an expression whatever its variables are. */
 interface ExpressionFacts {
   /** The variables that it reads, each once. */
@@ -51,10 +50,7 @@ const MAX_KNOWN = 2_048;
 const MAX_KNOWN_LENGTH = 200;
 
 /** What the language has, without any variable: it takes a while to make. */
-function theEnvironment(): Environment {
-  environment ??= createEnvironment();
-  return environment;
-}
+const theEnvironment = lazily(createEnvironment);
 
 function createEnvironment(): Environment {
   const made = new Environment({

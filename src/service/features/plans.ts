@@ -14,10 +14,9 @@ import type { TogetherUses } from "../../desk/together/operations";
 import type { PlanJobs } from "../../host/jobs/accept";
 import type { FromDesk } from "../../host/release/from-desk";
 import { Failure, messageOf } from "../../lib/errors";
-import { once } from "../../lib/once";
+import { lazily, once } from "../../lib/once";
 import { orFailure } from "../../lib/or-else";
 import { isThere } from "../../lib/trust-files";
-import type { SigningKey } from "../../trust/identity";
 import type { HostsOnRecord } from "../../wire/receipt/plan-record";
 import type { ServiceParts } from "../parts";
 import type { Desk } from "./desk";
@@ -152,11 +151,7 @@ async function deliveryOf({
     import("../../trust/identity"),
     service.deskFence(),
   ]);
-  let opened: SigningKey | undefined;
-  const key = () => {
-    opened ??= openSigningKey(files.deskKey);
-    return opened;
-  };
+  const key = lazily(() => openSigningKey(files.deskKey));
   const { deliver, cancel: cancelJob } = createDelivery(key, {}, fence);
   return { deliver: createUpgradeDelivery({ deliver, key, folder: files.releases, fence }), cancelJob };
 }

@@ -13,10 +13,9 @@ import type { Standbys } from "../../desk/join/standby/standbys";
 import type { TakeOverUses } from "../../desk/join/standby/take-over";
 import type { HeardCount, Notifier } from "../../desk/join/standby/telling";
 import { conflict } from "../../lib/errors";
-import { once } from "../../lib/once";
+import { lazily, once } from "../../lib/once";
 import { type ConfigFiles, hasBook } from "../../lib/paths";
 import { printable } from "../../lib/sanitize";
-import type { SigningKey } from "../../trust/identity";
 import type { ServiceParts } from "../parts";
 
 /** What a process has of desks and their standbys. */
@@ -100,13 +99,9 @@ export function standbyFeatures(shared: ServiceParts): StandbyFeatures & Standby
         import("../../desk/join/standby/deposed"),
         import("../../trust/identity"),
       ]);
-      let opened: SigningKey | undefined;
       fence = createFence({
         ...{ files, log },
-        key() {
-          opened ??= openSigningKey(files.deskKey);
-          return opened;
-        },
+        key: lazily(() => openSigningKey(files.deskKey)),
         yieldOffice: (by) => yieldTo(yieldUses(), by, announce),
         isYielding: () => unwritten.taken !== undefined,
       });

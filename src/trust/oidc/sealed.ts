@@ -2,6 +2,7 @@
  * Texts that this process hands out and takes back, such as what a sign-in under way needs to know: nobody else can read or make one,
  * and nothing of them is kept here.
  */
+import { lazily } from "../../lib/once";
 
 const IV_BYTES = 12;
 
@@ -15,11 +16,9 @@ export interface Seal {
 /** A seal with a key that ends with the process. @param purpose a text of another purpose is none of this one. */
 export function createSeal(purpose: string): Seal {
   const additionalData = new TextEncoder().encode(purpose);
-  let made: Promise<CryptoKey> | undefined;
-  const key = () => {
-    made ??= crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
-    return made;
-  };
+  const key = lazily(() =>
+    crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]),
+  );
   return {
     async close(value, ms) {
       const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));

@@ -6,6 +6,7 @@ import { dirname } from "node:path";
 import type { Publish } from "../../../core/events";
 import { conflict, notFound } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
+import { lazily } from "../../../lib/once";
 import { configFiles } from "../../../lib/paths";
 import { consistencyProof, inclusionProof, rootOf } from "../../../wire/witness/merkle";
 import { parseNote, parseVerifierKey, toBase64 } from "../../../wire/witness/signed-note";
@@ -100,11 +101,7 @@ export interface WitnessedLog extends Checkpointer {
 
 export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLogUses): WitnessedLog {
   const keyFile = configFiles(dirname(file.path)).auditKey;
-  let opened: AuditKey | undefined;
-  const key = () => {
-    opened ??= openAuditKey(keyFile);
-    return opened;
-  };
+  const key = lazily(() => openAuditKey(keyFile));
   const checkpointer = createCheckpointer(
     { write: (work) => file.write(work), read: (work) => file.read(work), key, joinAll },
     log,
