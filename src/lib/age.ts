@@ -9,7 +9,8 @@
 /** How long a process lets nothing be too old, in milliseconds: a clock that is wrong at a start is set right by then, or stays wrong. */
 const UNSURE_MS = 3_600_000;
 
-interface ProcessClocks {
+/** The clocks of a process; by default those of this one. */
+export interface ProcessClocks {
   /** Milliseconds since 1970, as somebody may set them. */
   readonly now?: () => number;
   /** The same when the process began. */

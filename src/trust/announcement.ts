@@ -4,17 +4,11 @@
  * The promise: those who pin the present key have as long as was asked for to hear of the next one, whatever the time is set to meanwhile. `next.json` says
  * by the time of now when the key is used, for those who look, and for the next start.
  */
+import type { ProcessClocks } from "../lib/age";
 import { type NextKey, readNext, type TlsPlace, writeNext } from "./tls";
 
 /** By how much the time in the file may be off before it is written anew, in milliseconds: a disk is not written to for less. */
 const MAX_OFF_MS = 60_000;
-
-interface AnnouncementClocks {
-  /** Milliseconds since 1970, as somebody may set them. */
-  readonly now?: () => number;
-  /** Milliseconds of a clock that nobody sets. */
-  readonly steady?: () => number;
-}
 
 /** The announcement of the next key, as a server follows it. */
 export interface Announcement {
@@ -30,7 +24,7 @@ export interface Announcement {
 /** Begins with the first look. */
 export function createAnnouncement(
   place: TlsPlace,
-  { now = Date.now, steady = () => performance.now() }: AnnouncementClocks = {},
+  { now = Date.now, steady = () => performance.now() }: Pick<ProcessClocks, "now" | "steady"> = {},
 ): Announcement {
   let known: { readonly key: string; readonly from: string; readonly until: number } | undefined;
   return {

@@ -2,14 +2,12 @@
  * The plans of a desk in one process: the ledger, the runner, and who may do what with a plan.
  */
 import { join } from "node:path";
-import { type EventFeed, newEvents, type Publish } from "../../core/events";
+import { type EventFeed, newEvents } from "../../core/events";
 import { type Grant, maySee } from "../../core/rights";
 import { conflict, Failure, notFound } from "../../lib/errors";
 import { isLocked } from "../../lib/lock";
-import type { Log } from "../../lib/log";
 import { orElse } from "../../lib/or-else";
 import { printable } from "../../lib/sanitize";
-import type { CancelJob, DeliverJob } from "../../wire/job/job";
 import { digestOfTargets, type HostsOnRecord } from "../../wire/receipt/plan-record";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
@@ -23,17 +21,12 @@ import type { Plan } from "./ledger/rows";
 import { createMaking, type PlanMaking } from "./making";
 import { ADOPTED_BY, identityOf, type Spec } from "./plan";
 import { createRunner, type Runner } from "./runner";
-import type { HowEnded } from "./runner-parts";
+import type { RunnerUses } from "./runner-parts";
 
-export interface PlansUses {
+export interface PlansUses extends Pick<RunnerUses, "log" | "publish" | "deliver" | "cancelJob" | "endings"> {
   /** The file, and the folder of its locks. */
   readonly files: { readonly plans: string; readonly planLocks: string };
-  readonly log: Log;
-  readonly publish: Publish;
   readonly book: Pick<AddressBook, "hosts" | "reach"> & Partial<Pick<AddressBook, "isGone">>;
-  readonly deliver: DeliverJob;
-  readonly cancelJob?: CancelJob;
-  endings(): Promise<HowEnded>;
   /** The plans of other desks. */
   readonly others?: Pick<ForeignPlans, "refusal" | "requireSilent" | "isHeard">;
   /** Whether the host at that address has no connection to this process, and had the time to make one. */

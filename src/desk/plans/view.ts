@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { type Grant, maySee } from "../../core/rights";
 import { orElse } from "../../lib/or-else";
 import { readContent } from "../../wire/job/content";
+import type { HostLinks } from "./book-hosts";
 import { commonContent } from "./host-contents";
 import type { Ledger } from "./ledger/ledger";
 import type { Plan, Target } from "./ledger/rows";
@@ -97,12 +98,9 @@ export const PLAN_REVIEW = v.object({
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 
-interface Plans {
+interface Plans extends HostLinks {
   readonly ledger: Ledger;
   isStalled(plan: Plan): boolean;
-  isExpected(label: string): boolean;
-  isOffline(label: string): boolean;
-  whyOffline(label: string): string | undefined;
 }
 
 export function summaryOf(plans: Plans, plan: Plan): v.InferInput<typeof PLAN_SUMMARY> {

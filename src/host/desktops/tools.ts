@@ -71,6 +71,19 @@ export interface MissingTool {
   readonly install: string;
 }
 
+/** What a host has for desktops on demand. */
+export interface DesktopTools {
+  /** The X server and the window manager that are used; null where one is missing. */
+  readonly uses: readonly string[] | null;
+  readonly missing: readonly MissingTool[];
+  readonly hasBus: boolean;
+  /** What their folders may hold, and those that run hold; null where a server that alone knows does not say. */
+  readonly disk: {
+    readonly limit: number | null;
+    readonly used: ReadonlyArray<{ readonly name: string; readonly used_bytes: number }>;
+  } | null;
+}
+
 /** @param env where to look (`PATH`). @returns the programs, or what is missing. */
 export function findTools(env: NodeJS.ProcessEnv): Tools | { readonly missing: readonly MissingTool[] } {
   const which = (program: string) => Bun.which(program, { PATH: env.PATH ?? "" });

@@ -8,17 +8,10 @@ import { entryOf, metadataOf, type Place } from "../../core/schema";
 import { isWholeList } from "../../core/written";
 import { badInput } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
+import type { Region, Size } from "../desktop/geometry";
 
-interface Picture {
-  /** Of the picture, in its own pixels. */
-  readonly width: number;
-  readonly height: number;
-  /** What it shows of the desktop, as `screen_region` has it. */
-  readonly x1: number;
-  readonly y1: number;
-  readonly x2: number;
-  readonly y2: number;
-}
+/** Its size, in its own pixels, and what it shows of the desktop, as `screen_region` has it. */
+interface Picture extends Size, Region {}
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -16,6 +16,7 @@ import type { JoinStrings } from "../../desk/join/join-strings";
 import type { LinkHub } from "../../desk/link/hub";
 import type { NatsDesk } from "../../desk/nats/desk";
 import type { NatsHostState } from "../../desk/nats/operations/fleet";
+import type { PlansUses } from "../../desk/plans/plans";
 import type { HostUses } from "../../host/join/enter";
 import { conflict, messageOf } from "../../lib/errors";
 import { once } from "../../lib/once";
@@ -63,15 +64,9 @@ export interface DeskFeatures extends Pick<HostUses, "ownPin" | "natsKey" | "des
 }
 
 /** The features of a desk and of its hosts, and what the process looks after of them. */
-export interface Desk extends DeskFeatures {
-  /** Whether the host with this address is known to be away. */
-  isGone(address: string): boolean;
-  /** Why it is away, where that is more than that it has no connection. */
-  whyGone(address: string): string | undefined;
-  /** Whether it is not there yet and may be in a moment. */
-  isExpected(address: string): boolean;
-  /** The id of its records of jobs, as it said when it connected; undefined where it did not. */
-  recordsAt(address: string): string | undefined;
+export interface Desk
+  extends DeskFeatures,
+    Required<Pick<PlansUses, "isGone" | "whyGone" | "isExpected" | "recordsAt">> {
   /** Takes over the address book of an earlier svc, where there is one. */
   lookAtBook(): Promise<void>;
   /** Starts or ends the link to the desk of this host where that has changed. */

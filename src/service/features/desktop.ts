@@ -22,7 +22,7 @@ import type { Thumbnails } from "../../host/desktop/screen/thumbnail/thumbnails"
 import type { Tickets } from "../../host/desktop/screen/tickets";
 import type { Webdriver } from "../../host/desktop/webdriver/webdriver";
 import type { Desktops } from "../../host/desktops/desktops";
-import type { MissingTool } from "../../host/desktops/tools";
+import type { DesktopTools } from "../../host/desktops/tools";
 import type { Leases } from "../../host/leases/leases";
 import type { ScreenPeers } from "../../host/peers/screen-peers";
 import type { RunView } from "../../host/runs/types";
@@ -31,19 +31,6 @@ import type { KeptRun } from "../../wire/screen/black-box";
 import type { DesktopView } from "../../wire/screen/desktop-view";
 import type { CreateDesktopOn, NamedDesktops } from "../desktops";
 import type { ServiceParts } from "../parts";
-
-/** What a host has for desktops on demand. */
-interface DesktopTools {
-  /** The X server and the window manager that are used; null where one is missing. */
-  readonly uses: readonly string[] | null;
-  readonly missing: readonly MissingTool[];
-  readonly hasBus: boolean;
-  /** What their folders may hold, and those that run hold; null where a server that alone knows does not say. */
-  readonly disk: {
-    readonly limit: Desktops["diskLimit"];
-    readonly used: ReadonlyArray<{ readonly name: string; readonly used_bytes: number }>;
-  } | null;
-}
 
 /** The desktop and its live screen, as a process has them. */
 export interface DesktopFeatures {

@@ -10,23 +10,14 @@ import { nextSlice } from "../../../lib/turn";
 import { readContent } from "../../../wire/job/content";
 import { compareVersions, type ReleasedBinary } from "../../../wire/release/released-binary";
 import { INSTALL, releasedIn } from "../../../wire/release/upgrade-messages";
+import type { Releases } from "../../release/store";
 import type { Plans } from "../plans";
-
-/** The files of a desk. */
-interface KeptFiles {
-  /** Whether a file is there, and its signature is of that version and target. */
-  has(file: ReleasedBinary): boolean;
-  /** @throws `rejected` for a file that is not what its digest and its signature say, `conflict` for one that is gone. */
-  verifyKept(file: ReleasedBinary): Promise<void>;
-  /** Verifies it; from now on it is the newest that is kept. @throws as `verifyKept`. */
-  keepOn(file: ReleasedBinary): Promise<void>;
-}
 
 /** What looks for them. */
 export interface KeptUses {
   /** Null where no plan was ever made. */
   existingPlans(): Promise<Pick<Plans, "ledger"> | null>;
-  releases(): Promise<KeptFiles>;
+  releases(): Promise<Pick<Releases, "has" | "verifyKept" | "keepOn">>;
 }
 
 /** A release of which at least one file is there. */

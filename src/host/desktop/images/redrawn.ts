@@ -27,9 +27,7 @@ const MOST = 60;
 const MIN_VARIANCE = 4;
 
 /** One channel of a picture, or its grey. */
-interface Plane {
-  readonly width: number;
-  readonly height: number;
+interface Plane extends Size {
   readonly levels: Float32Array;
 }
 

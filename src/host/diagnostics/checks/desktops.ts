@@ -1,19 +1,10 @@
 /** `desktops`: this host has the programs for desktops on demand. */
 import { sizeText } from "../../../lib/units";
+import type { DesktopTools } from "../../desktops/tools";
 import { check, type Finding, fine, warning } from "../check";
 
 interface Uses {
-  desktopTools(): Promise<{
-    /** The X server and the window manager that would be used; null where one is missing. */
-    readonly uses: readonly string[] | null;
-    readonly missing: ReadonlyArray<{ readonly what: string; readonly install: string }>;
-    readonly hasBus: boolean;
-    /** What their folders may hold, and those that run hold; null where this process does not know. */
-    readonly disk: {
-      readonly limit: number | null;
-      readonly used: ReadonlyArray<{ readonly name: string; readonly used_bytes: number }>;
-    } | null;
-  }>;
+  desktopTools(): Promise<DesktopTools>;
 }
 
 /** From this share of what it may hold on, a desktop is named. */

@@ -6,6 +6,7 @@ import { isNoScreen, messageOf } from "../../../lib/errors";
 import { orElse } from "../../../lib/or-else";
 import { printable } from "../../../lib/sanitize";
 import type { Requester } from "../../../lib/slots";
+import type { DesktopWindow } from "../../desktop/backend";
 import { check, type Finding, fine, warning } from "../check";
 
 /** A program that does not answer costs a second and a half. */
@@ -21,11 +22,7 @@ interface BusProgram {
   readonly elements: number;
 }
 
-interface Window {
-  readonly title: string;
-  readonly pid: number | null;
-  readonly process: string | null;
-}
+type Window = Pick<DesktopWindow, "title" | "pid" | "process">;
 
 interface Uses {
   desktop(): Promise<{

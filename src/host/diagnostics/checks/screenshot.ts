@@ -1,6 +1,7 @@
 /** `screenshot`: the screen can be seen. */
 import { requesterOf } from "../../../core/caller";
 import type { Requester } from "../../../lib/slots";
+import type { Session } from "../../desktop/backend";
 import { loadingStep } from "../addon-advice";
 import { check, failed, fine, warning } from "../check";
 import { type ScreenSettings, unlessNone } from "../no-screen";
@@ -31,13 +32,6 @@ export function desktopAdvice(reason: string): readonly string[] {
 
 /** As svc reaches it: `Wayland (sway)`. */
 const SYSTEM_NAMES = { x11: "X11", wayland: "Wayland", macos: "macOS", windows: "Windows" } as const;
-
-interface Session {
-  readonly system: keyof typeof SYSTEM_NAMES;
-  readonly name: string;
-  readonly way: string;
-  readonly lacks: readonly string[];
-}
 
 const WHAT_WORKS = "what works where, and what each needs: svc help desktop";
 
