@@ -74,7 +74,7 @@ function createWatcher(json: boolean, begun: number) {
 }
 
 /** How a plan is waited for. */
-interface Waiting {
+interface PlanWait {
   /** Ends the waiting (default: that this process is asked to end). */
   readonly signal?: AbortSignal | undefined;
   /** What goes on with a plan that nobody runs (default: the command itself). */
@@ -91,7 +91,7 @@ export async function begin<I extends InputSchema, O extends OutputSchema>(
     report,
   }: Pick<Context<I, O, Record<never, never>>, "service" | "globals" | "call" | "input" | "report">,
   id: string,
-  waiting: Waiting = {},
+  waiting: PlanWait = {},
 ): Promise<number> {
   const { again = "the same command" } = waiting;
   const before = await look(service, id, ["none"]);

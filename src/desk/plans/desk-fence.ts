@@ -7,7 +7,7 @@ import type { DeliverOptions, Target } from "../../wire/job/job";
 import { type Office, TAKEN_OVER } from "../../wire/join/office";
 
 /** For whom a host is asked, and until when. */
-type Asking = Pick<DeliverOptions, "signal" | "client">;
+type AskOptions = Pick<DeliverOptions, "signal" | "client">;
 
 /** What hosts know of this desk. */
 export interface DeskFence {
@@ -16,13 +16,13 @@ export interface DeskFence {
    *
    * @throws a {@link RemoteError}, as one before anything was sent.
    */
-  officeFor(target: Target, asking: Asking): Promise<Office | undefined>;
+  officeFor(target: Target, asking: AskOptions): Promise<Office | undefined>;
   /**
    * Whether that host proves that another machine has taken this desk over.
    *
    * @throws a {@link RemoteError} where it does not say.
    */
-  isOver(target: Target, asking: Asking): Promise<boolean>;
+  isOver(target: Target, asking: AskOptions): Promise<boolean>;
   /** Forgets that the host takes it which desk a job is of. */
   forget(target: Target): void;
 }
@@ -46,7 +46,7 @@ export const isOfFormerDesk = ({ refusal }: RemoteError): boolean => refusal?.co
 export async function ofThisDesk<T>(
   fence: DeskFence,
   target: Target,
-  asking: Asking,
+  asking: AskOptions,
   request: (office: Office | undefined) => Promise<T>,
 ): Promise<T> {
   const office = await fence.officeFor(target, asking);
@@ -69,7 +69,7 @@ const isMisread = (error: unknown): boolean =>
 export async function heeds(
   fence: DeskFence,
   target: Target,
-  asking: Asking,
+  asking: AskOptions,
   error: RemoteError,
 ): Promise<boolean> {
   if (!isOfFormerDesk(error)) return false;

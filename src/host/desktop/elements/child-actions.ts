@@ -8,7 +8,7 @@ import { rejected, unavailable, untouched } from "../../../lib/errors";
 import { type Accessibles, FACES, MAX_CHILDREN, REF } from "./accessible";
 import type { Bus } from "./bus";
 import { comes } from "./deeds";
-import { type Asking, itemOf, wordsOf } from "./items";
+import { type ItemSearch, itemOf, wordsOf } from "./items";
 import { COMBO_BOX, hasItem } from "./labels";
 import { actionsOf, doAction } from "./press";
 import { NoSuchThing, orLacking, type Ref, requireThere } from "./ref";
@@ -16,7 +16,7 @@ import { normalized, STATE } from "./said";
 import type { Table } from "./tables";
 
 /** What an action of an element uses. */
-export interface Reach extends Asking {
+export interface Reach extends ItemSearch {
   readonly bus: Bus;
   readonly ask: Accessibles;
 }

@@ -7,7 +7,7 @@ import type { Ref } from "./ref";
 import type { Client } from "./tree";
 
 /** What asks for items. */
-export interface Asking extends Pick<Client, "ask"> {
+export interface ItemSearch extends Pick<Client, "ask"> {
   readonly look: Pick<Client["look"], "below">;
 }
 
@@ -18,7 +18,7 @@ const LABEL = 29;
 const MAX_ITEMS = 2_000;
 
 /** The name of an item, or of what is in it. */
-export async function wordsOf({ ask, look }: Asking, ref: Ref): Promise<string> {
+export async function wordsOf({ ask, look }: ItemSearch, ref: Ref): Promise<string> {
   const name = await ask.name(ref);
   if (name !== "") return name;
   const inside = await Promise.all((await look.below(ref, undefined, 20)).map((one) => ask.name(one)));
@@ -26,7 +26,7 @@ export async function wordsOf({ ask, look }: Asking, ref: Ref): Promise<string> 
 }
 
 /** The item of that name in an element. @throws `not_found` with the nearest name. */
-export async function itemOf(asking: Asking, ref: Ref, item: string): Promise<Ref> {
+export async function itemOf(asking: ItemSearch, ref: Ref, item: string): Promise<Ref> {
   const items = await asking.look.below(ref, ITEMS, MAX_ITEMS);
   // The items of a list of Java are labels.
   const refs = items.length > 0 ? items : await asking.look.below(ref, [LABEL], MAX_ITEMS);

@@ -31,13 +31,13 @@ export interface Hands {
 }
 
 /** Who asks, and the run that it asks in. */
-type Asking = Pick<Caller, "grant" | "signal"> & { readonly run?: RunContext | undefined };
+type Asker = Pick<Caller, "grant" | "signal"> & { readonly run?: RunContext | undefined };
 
 /**
  * The desktop, or the one on demand of that name, whose elements are asked in the turn of the caller. The window that a script holds has
  * the focus again, and is in front.
  */
-export async function desktopOf(service: Uses, caller: Asking, name?: string): Promise<Desktop> {
+export async function desktopOf(service: Uses, caller: Asker, name?: string): Promise<Desktop> {
   const desktop = await service.desktop(name);
   // A run holds a window of its own desktop.
   if (name !== undefined) return desktop.turnsOf(requesterOf(caller));
@@ -46,7 +46,7 @@ export async function desktopOf(service: Uses, caller: Asking, name?: string): P
 }
 
 /** The desktop whose elements are asked in the turn of the caller. The window that a script holds has the focus where that is looked for. */
-export function inTurnOf(desktop: Desktop, caller: Asking): Desktop {
+export function inTurnOf(desktop: Desktop, caller: Asker): Desktop {
   const own = desktop.turnsOf(requesterOf(caller));
   if (!isHolding(own, caller.run)) return own;
   return holding(own, () => giveFocusBack(own, requesterOf(caller), caller.run, "element"));

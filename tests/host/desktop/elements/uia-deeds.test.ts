@@ -3,7 +3,11 @@ import { expect, test } from "bun:test";
 import type { Ref } from "../../../../src/host/desktop/elements/ref";
 import { accessiblesOf } from "../../../../src/host/desktop/elements/uia/accessible";
 import { deedsOf } from "../../../../src/host/desktop/elements/uia/actions";
-import type { Automation, PatternName, Read } from "../../../../src/host/desktop/elements/uia/automation";
+import type {
+  Automation,
+  PatternName,
+  ReadElement,
+} from "../../../../src/host/desktop/elements/uia/automation";
 import { ComFailure, type Face, RESULT } from "../../../../src/host/desktop/elements/uia/com";
 import type { Desk } from "../../../../src/host/desktop/elements/uia/desk";
 import type { Facts } from "../../../../src/host/desktop/elements/uia/facts";
@@ -44,7 +48,7 @@ function deedsOn({
   isThere = true,
   take = () => {},
 }: Shown) {
-  const reads = new Map<string, Read>();
+  const reads = new Map<string, ReadElement>();
   if (isThere) reads.set(ELEMENT.path, { face, facts });
   if (item) reads.set(ITEM.path, { face: faceOf(), facts: item });
   const parts = {

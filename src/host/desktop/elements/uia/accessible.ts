@@ -8,7 +8,7 @@ import type { Questions } from "../accessible";
 import type { Ref } from "../ref";
 import { normalized } from "../said";
 import type { Roots } from "../search";
-import type { Automation, Read } from "./automation";
+import type { Automation, ReadElement } from "./automation";
 import { ComFailure, RESULT } from "./com";
 import type { Desk, DeskWindow } from "./desk";
 import { ELEMENT, PATTERN } from "./ids";
@@ -91,7 +91,7 @@ const NOTHING: { readonly [N in keyof Questions]: Awaited<ReturnType<Questions[N
 const deaf = () => timedOut("the program does not answer");
 
 function questions({ automation, store, desk }: Parts): Questions {
-  const keepIn = (ref: Ref, read: Read | undefined) => read && store.keep(read, windowOf(ref));
+  const keepIn = (ref: Ref, read: ReadElement | undefined) => read && store.keep(read, windowOf(ref));
   let latest: { readonly at: number; readonly windows: readonly DeskWindow[] } | undefined;
   const windowsOf = (ref: Ref): Ref[] => {
     const { pid } = windowOf(ref);
@@ -168,7 +168,7 @@ function unlessRefused<T>(ask: () => T): T | undefined {
 }
 
 /** What the program finds; undefined where it takes too long for one call: a walk is many short ones. */
-function belowOf(automation: Automation, { face }: Read, types: readonly number[], most: number) {
+function belowOf(automation: Automation, { face }: ReadElement, types: readonly number[], most: number) {
   try {
     return automation.below(face, types, most);
   } catch (error) {

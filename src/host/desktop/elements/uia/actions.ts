@@ -17,12 +17,12 @@ import {
 import { orElse } from "../../../../lib/or-else";
 import type { Content } from "../calls";
 import { comes, type Deeds, isField, notTaken, otherText, SAYS_TAKEN, SHOWS_MS } from "../deeds";
-import { type Asking, ITEMS, itemOf, wordsOf } from "../items";
+import { ITEMS, type ItemSearch, itemOf, wordsOf } from "../items";
 import { gone, type Ref } from "../ref";
 import { normalized, STATE } from "../said";
 import { cellOf, readTable, type Table } from "../tables";
 import type { Parts } from "./accessible";
-import type { PatternName, Read } from "./automation";
+import type { PatternName, ReadElement } from "./automation";
 import { ComFailure, type Face, RESULT, unlessResult } from "./com";
 import { ARRAY, ELEMENT, PATTERN, PROPERTY, TEXT_RANGE } from "./ids";
 import { windowOf } from "./store";
@@ -43,16 +43,16 @@ const PRESSES = [
   ["selectionItem", PATTERN.selectionItem.select],
 ] as const;
 
-interface Hands extends Parts, Asking {
+interface Hands extends Parts, ItemSearch {
   /** @throws `not_found` where it has gone. */
-  now(ref: Ref): Read;
+  now(ref: Ref): ReadElement;
   /** A pattern of an element; undefined where it has none. @throws as `now`. */
   pattern(ref: Ref, name: PatternName): Face | undefined;
 }
 
-export function deedsOf(given: Parts & Asking): Deeds {
+export function deedsOf(given: Parts & ItemSearch): Deeds {
   const { ask, automation, store } = given;
-  const now = (ref: Ref): Read => {
+  const now = (ref: Ref): ReadElement => {
     const read = store.now(ref);
     if (!read) throw gone();
     return read;

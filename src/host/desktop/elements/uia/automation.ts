@@ -30,7 +30,7 @@ const CALL_MS = 1_500;
 const MAX_TYPES = 8;
 
 /** An element as it was read. */
-export interface Read {
+export interface ReadElement {
   readonly face: Face;
   readonly facts: Facts;
 }
@@ -40,16 +40,16 @@ export type PatternName = keyof typeof PATTERN;
 /** Each throws a {@link ComFailure}. */
 export interface Automation {
   /** The element of a window; undefined where there is no such window. */
-  ofWindow(hwnd: number): Read | undefined;
+  ofWindow(hwnd: number): ReadElement | undefined;
   /** What is in it, at most `most`. */
-  children(of: Face, most: number): Read[];
-  parent(of: Face): Read | undefined;
+  children(of: Face, most: number): ReadElement[];
+  parent(of: Face): ReadElement | undefined;
   /** Those below it that are of one of the kinds; undefined where the system does not search so. */
-  below(of: Face, types: readonly number[], most: number): Read[] | undefined;
+  below(of: Face, types: readonly number[], most: number): ReadElement[] | undefined;
   /** The element that has this id, it or one below. */
-  withId(of: Face, id: readonly number[]): Read | undefined;
+  withId(of: Face, id: readonly number[]): ReadElement | undefined;
   /** The same element as it is now; undefined where it has gone. */
-  again(face: Face): Read | undefined;
+  again(face: Face): ReadElement | undefined;
   /** A pattern of an element; undefined where it has none. */
   pattern(of: Face, name: PatternName): Face | undefined;
   /** Puts a text in place of what an element holds, by its value pattern. */
@@ -77,7 +77,7 @@ export function openAutomation(): Automation {
   request.call(CACHE_REQUEST.addProperty, ["i32"], PROPERTY.isPassword);
   request.call(CACHE_REQUEST.putTreeScope, ["i32"], SCOPE.element);
   request.call(CACHE_REQUEST.putTreeFilter, ["ptr"], view.at);
-  const readOf = (face: Face | undefined): Read | undefined => {
+  const readOf = (face: Face | undefined): ReadElement | undefined => {
     const facts = face && factsOf(face);
     if (!face || !facts || facts.id.length > 0) return face && facts && { face, facts };
     // What has no id cannot be named.
@@ -86,10 +86,10 @@ export function openAutomation(): Automation {
   };
   const again = (face: Face) =>
     readOf(unlessGone(() => face.object(ELEMENT.buildUpdatedCache, ["ptr"], request.at)));
-  const find = (of: Face, scope: number, condition: Face, most: number): Read[] => {
+  const find = (of: Face, scope: number, condition: Face, most: number): ReadElement[] => {
     using array = of.object(ELEMENT.findAllBuildCache, FIND, scope, condition.at, request.at);
     const count = Math.min(array?.whole(ARRAY.getLength) ?? 0, most);
-    const found: Read[] = [];
+    const found: ReadElement[] = [];
     for (let at = 0; at < count; at++) {
       const one = readOf(orElse(() => array?.object(ARRAY.getElement, ["i32"], at), undefined));
       if (one) found.push(one);

@@ -5,7 +5,7 @@
  * An id outlives this process: what is not kept is looked for in its window.
  */
 import type { Ref } from "../ref";
-import type { Automation, Read } from "./automation";
+import type { Automation, ReadElement } from "./automation";
 import type { DeskWindow } from "./desk";
 
 /** How long facts count, in milliseconds: a search asks for name, role, place and states of each, one after the other. */
@@ -19,9 +19,9 @@ const PREFIX = "uia.pid";
 /** Elements by their references. What is given is valid until the next `await`: then it may have been let go. */
 export interface Store {
   /** An element now; undefined where it has gone, and for a program. @throws as the methods of {@link Automation}. */
-  now(ref: Ref): Read | undefined;
+  now(ref: Ref): ReadElement | undefined;
   /** Keeps what was read in a window. */
-  keep(read: Read, window: DeskWindow): Ref;
+  keep(read: ReadElement, window: DeskWindow): Ref;
   /** What is in an element. @throws as `now`. */
   children(ref: Ref): Ref[];
   close(): void;
@@ -38,12 +38,12 @@ export function windowOf({ bus, path }: Ref): DeskWindow {
 }
 
 export function createStore(automation: Automation): Store {
-  const kept = new Map<string, { readonly read: Read; readonly at: number }>();
+  const kept = new Map<string, { readonly read: ReadElement; readonly at: number }>();
   const letGo = (key: string) => {
     kept.get(key)?.read.face[Symbol.dispose]();
     kept.delete(key);
   };
-  const put = (ref: Ref, read: Read): Read => {
+  const put = (ref: Ref, read: ReadElement): ReadElement => {
     const key = keyOf(ref);
     letGo(key);
     const [oldest] = kept.keys();
@@ -51,7 +51,7 @@ export function createStore(automation: Automation): Store {
     kept.set(key, { read, at: performance.now() });
     return read;
   };
-  const find = (ref: Ref): Read | undefined => {
+  const find = (ref: Ref): ReadElement | undefined => {
     const top = automation.ofWindow(windowOf(ref).hwnd);
     const id = idIn(ref);
     if (!top || id.join() === top.facts.id.join()) return top;
