@@ -101,7 +101,9 @@ export function createMaking({
       // Where there is no room now, nothing is written that would be removed again.
       if (isLarge) inTheWay();
       using names = watch();
-      const labelOf = await labelsSince(planned, hostsNow(), names);
+      // The hosts of a broadcast are its caller's; for one of few, the whole address book is not read.
+      const labelOf =
+        spec.kind === "plan" ? await labelsSince(planned, hostsNow(), names) : names.labelOf;
       const digest = await digestInSlices(content_digest, spec, planned);
       const id = crypto.randomUUID();
       const made = { id, digest, content, content_digest, spec, maker };
