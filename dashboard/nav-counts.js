@@ -35,7 +35,12 @@ export function afterHost(hosts, { type, data }) {
   const others = () => hosts.filter((one) => one !== known);
   switch (type) {
     case "host.down": {
-      const down = { state: "down", why: String(data.error ?? ""), since: data.at, seen: data.seen ?? data.at };
+      const down = {
+        state: "down",
+        why: String(data.error ?? ""),
+        since: data.at,
+        seen: data.seen ?? data.at,
+      };
       // One that was never there is off.
       const isOff = data.seen === null && !down.why.startsWith("HTTP ");
       if (isOff && !known?.broken && !known?.twin) return known ? others() : hosts;

@@ -16,7 +16,8 @@ const OFFERED = [
 ];
 
 /** A message in the words of the pages. @param {string} text */
-export const onPage = (text) => OFFERED.reduce((said, [words, offered]) => said.replace(words, offered), text);
+export const onPage = (text) =>
+  OFFERED.reduce((said, [words, offered]) => said.replace(words, offered), text);
 
 /** An error in the words of the pages, to be thrown. @param {unknown} thrown @returns {unknown} */
 export const errorOnPage = (thrown) =>

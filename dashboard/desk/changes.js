@@ -25,7 +25,8 @@ const ASKED_BY = /((?: (?:token|agent|via|trace)=\S+)*)$/;
 const UNNAMED = /^\/(?:join|leave|standby|oidc|sign-in)\b/;
 
 /** Operations that show something: they are on record, as what they show may be secret. */
-const LOOKS = /^[\w.]*\.(?:show|list|export|find\w*|verify|status|credentials|screenshot|windows|read|state)\b/;
+const LOOKS =
+  /^[\w.]*\.(?:show|list|export|find\w*|verify|status|credentials|screenshot|windows|read|state)\b/;
 
 /**
  * The change that a row is about; undefined where it is about none, or none of a person.

@@ -55,8 +55,7 @@ export function needsPanel() {
       {
         label: "Go there",
         kind: "actions",
-        cell: ({ href, act, who }) =>
-          el("a", { class: "more", href, "aria-label": `${act} ${who}` }, act),
+        cell: ({ href, act, who }) => el("a", { class: "more", href, "aria-label": `${act} ${who}` }, act),
       },
     ],
     key: ({ key }) => key,

@@ -76,7 +76,8 @@ export function deskFace(view, line, place) {
           ...otherChips(all),
           ...runningChips(plans.length, known.runs.length),
         ],
-        facts: hosts > 0 ? [fact(counted(hosts, "host"))] : [chip("+", "no hosts yet: let them join", "#hosts")],
+        facts:
+          hosts > 0 ? [fact(counted(hosts, "host"))] : [chip("+", "no hosts yet: let them join", "#hosts")],
       });
     },
     signal,

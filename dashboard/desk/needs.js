@@ -148,27 +148,30 @@ function failedWords({ counts, total }) {
 export function planNeeds(plans) {
   const own = plans.filter(({ owner }) => owner === null);
   const newest = own.find(({ ended }) => ended !== null);
-  return own.flatMap((plan) => {
-    const { id, state, reason, commands, stalled, applied, ended } = plan;
-    const about = { key: `plan ${id}`, who: `Plan ${id.slice(0, 8)}` };
-    const todo = { href: planAddress(id), act: "Show" };
-    const does = ` (${commands.join(", ")})`;
-    if (state === "paused") {
-      const why = reason === null ? "" : `, ${reason}`;
-      const what = `paused${failedWords(plan)}${why}${does}`;
-      return [{ ...about, ...todo, tone: "warn", sign: "△", state: "paused", what, since: applied }];
-    }
-    if (stalled && state === "running") {
-      const what = `nobody runs it${failedWords(plan)}${does}`;
-      return [{ ...about, ...todo, tone: "warn", sign: "△", state: "stalled", what, since: applied }];
-    }
-    const tone = planTone(plan);
-    if (plan !== newest || ended === null || (tone !== "error" && tone !== "warn")) return [];
-    if (Date.now() - Date.parse(ended) > NAMED_MS) return [];
-    const [sign, words] = tone === "error" ? ["✕", "failed"] : ["△", "not reached"];
-    const what = `${planWords(plan)}${does}`;
-    return [{ ...about, ...todo, tone, sign, state: words, what, since: ended }];
-  });
+  return own.flatMap((plan) => planNeed(plan, plan === newest));
+}
+
+/** @param {Plan} plan @param {boolean} isNewest whether no plan has ended later @returns {Need[]} */
+function planNeed(plan, isNewest) {
+  const { id, state, reason, commands, stalled, applied, ended } = plan;
+  const about = { key: `plan ${id}`, who: `Plan ${id.slice(0, 8)}` };
+  const todo = { href: planAddress(id), act: "Show" };
+  const does = ` (${commands.join(", ")})`;
+  if (state === "paused") {
+    const why = reason === null ? "" : `, ${reason}`;
+    const what = `paused${failedWords(plan)}${why}${does}`;
+    return [{ ...about, ...todo, tone: "warn", sign: "△", state: "paused", what, since: applied }];
+  }
+  if (stalled && state === "running") {
+    const what = `nobody runs it${failedWords(plan)}${does}`;
+    return [{ ...about, ...todo, tone: "warn", sign: "△", state: "stalled", what, since: applied }];
+  }
+  const tone = planTone(plan);
+  if (!isNewest || ended === null || (tone !== "error" && tone !== "warn")) return [];
+  if (Date.now() - Date.parse(ended) > NAMED_MS) return [];
+  const [sign, words] = tone === "error" ? ["✕", "failed"] : ["△", "not reached"];
+  const what = `${planWords(plan)}${does}`;
+  return [{ ...about, ...todo, tone, sign, state: words, what, since: ended }];
 }
 
 /** What checks have found, with one cause. @typedef {{ tone: "error" | "warn", detail: string, names: string[] }} Problem */

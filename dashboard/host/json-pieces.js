@@ -74,9 +74,9 @@ export function pieceOf(text) {
  * @param {number} [depth]
  * @returns {unknown}
  */
-export function valueOf({ kind, value, inner }, depth = 0) {
+export function contentOf({ kind, value, inner }, depth = 0) {
   if (kind === "value") return value;
   if (depth === MAX_DEPTH) return "…";
-  if (kind === "list") return inner.map((one) => valueOf(one, depth + 1));
-  return Object.fromEntries(inner.map((one) => [String(one.key), valueOf(one, depth + 1)]));
+  if (kind === "list") return inner.map((one) => contentOf(one, depth + 1));
+  return Object.fromEntries(inner.map((one) => [String(one.key), contentOf(one, depth + 1)]));
 }

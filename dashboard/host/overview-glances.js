@@ -35,7 +35,8 @@ const APPROVALS_REST_S = 300;
  * @param {string} page
  * @param {string} what name for screen readers
  */
-const more = (page, what) => el("a", { class: "more", href: `#${page}`, "aria-label": `Open ${what}` }, "Open");
+const more = (page, what) =>
+  el("a", { class: "more", href: `#${page}`, "aria-label": `Open ${what}` }, "Open");
 
 /**
  * What the checks say of the display of this host: whether it has one, and its size, or why it has none.

@@ -174,7 +174,8 @@ function faultsIn({ message, body: { problems } }, text, steps) {
       const at = stepOfPointer(steps, pointer);
       // The check says `actions[1].seconds`, of which the step is said already.
       const within = `actions${steps[at]?.place}`;
-      const field = action === within ? "" : action.startsWith(`${within}.`) ? action.slice(within.length + 1) : action;
+      const field =
+        action === within ? "" : action.startsWith(`${within}.`) ? action.slice(within.length + 1) : action;
       const place = line === undefined ? null : { line, column };
       return { at, place, words: field === "" ? words : `${field}: ${words}` };
     });

@@ -144,7 +144,11 @@ export function scriptRun({ api, may, signal }, { numberOf, looked, ended }) {
  * @throws {Error} for one that has no value: the page gives none
  */
 function requireValues(needs, variables) {
-  const missing = Array.isArray(needs) ? needs.find((name) => !Object.hasOwn(Object(variables), name)) : undefined;
+  const missing = Array.isArray(needs)
+    ? needs.find((name) => !Object.hasOwn(Object(variables), name))
+    : undefined;
   if (missing !== undefined)
-    throw new Error(`The script needs ${missing}, which has no value here: svc execute --var-file FILE gives it.`);
+    throw new Error(
+      `The script needs ${missing}, which has no value here: svc execute --var-file FILE gives it.`,
+    );
 }

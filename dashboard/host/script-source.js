@@ -43,7 +43,10 @@ export function scriptSource({ api, signal }, { text }, usual) {
   function show() {
     const source = kept();
     const mine = isEmpty() ? "empty" : isChanged() ? "your draft, kept in this tab" : "an example";
-    setText(about, source ? `runs the stored script ${source.script}${isChanged() ? ", changed" : ""}` : mine);
+    setText(
+      about,
+      source ? `runs the stored script ${source.script}${isChanged() ? ", changed" : ""}` : mine,
+    );
   }
 
   /** The names of the stored scripts; null where the server does not say. */

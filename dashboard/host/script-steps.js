@@ -2,7 +2,7 @@
  * The steps of a script, each with its place in the text. The list of steps and the text are two views of the same: nothing here changes
  * how it is written.
  */
-import { pieceOf, valueOf } from "./json-pieces.js";
+import { contentOf, pieceOf } from "./json-pieces.js";
 
 /** @typedef {import("./json-pieces.js").Piece} Piece */
 
@@ -179,7 +179,7 @@ export function argumentsOf({ given }, parameters) {
   if (isActions(given)) return [{ name: parameters[0] ?? "0", value: null, steps: given.inner.length }];
   return given.inner.map((piece) => {
     const steps = isActions(piece) ? piece.inner.length : 0;
-    return { name: nameOf(piece.key, parameters), value: steps > 0 ? null : valueOf(piece), steps };
+    return { name: nameOf(piece.key, parameters), value: steps > 0 ? null : contentOf(piece), steps };
   });
 }
 

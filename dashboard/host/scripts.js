@@ -56,9 +56,7 @@ export function open(view) {
   made.body.append(
     views.root,
     checks.root,
-    ...(run
-      ? [labelled("When an action fails", stop.root, "Unless the script itself says otherwise.")]
-      : []),
+    ...(run ? [labelled("When an action fails", stop.root, "Unless the script itself says otherwise.")] : []),
   );
 
   /** @param {ReturnType<typeof runOf>} there */
@@ -163,7 +161,8 @@ function runOnButton({ api, poll }, views, checks) {
     // What this host may not run, others may: a plain list is checked for them.
     const { needs, pace, ...said } = says ? await checks.before() : {};
     const odd = needs ? "needs" : pace === undefined ? undefined : "pace";
-    if (odd !== undefined) throw new Error(`What the script says of its ${odd} cannot be sent to hosts: leave it out.`);
+    if (odd !== undefined)
+      throw new Error(`What the script says of its ${odd} cannot be sent to hosts: leave it out.`);
     const { makePlan } = await import("../desk/plan-form.js");
     await makePlan(api, null, { list: listTextIn(text) ?? "[]", says: said });
   }

@@ -51,7 +51,8 @@ function lineOf() {
     /** @param {Mark | undefined} of */
     mark(of) {
       mark.className = `step-mark ${of ?? ""}`;
-      const shown = of === undefined ? [] : [icon(of === "ok" ? "ok" : "error"), el("span", { class: "unseen" }, of)];
+      const shown =
+        of === undefined ? [] : [icon(of === "ok" ? "ok" : "error"), el("span", { class: "unseen" }, of)];
       mark.replaceChildren(...shown);
     },
   };
@@ -75,7 +76,7 @@ export function stepList(choose) {
   root.addEventListener("keydown", (event) => {
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: lines.length - 1 }[event.key];
     const line = to === undefined ? undefined : lines[to];
-    if (!line) return;
+    if (to === undefined || !line) return;
     event.preventDefault();
     choose(to, false);
     line.choose.focus();

@@ -3,7 +3,17 @@
  */
 import { button, el, setText, svg } from "../dom.js";
 import { counted, milliseconds } from "../format.js";
-import { detailsOf, failureIn, LANE, lanesOf, marksOf, outcomeOf, picture, placeOf, WIDTH } from "./trace-parts.js";
+import {
+  detailsOf,
+  failureIn,
+  LANE,
+  lanesOf,
+  marksOf,
+  outcomeOf,
+  picture,
+  placeOf,
+  WIDTH,
+} from "./trace-parts.js";
 import { filesOf } from "./zip.js";
 
 /** @typedef {import("./trace-parts.js").Step} Step */

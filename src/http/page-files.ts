@@ -95,15 +95,14 @@ const apiFiles = () =>
     "silence.js": import("../../dashboard/silence.js", { with: { type: "file" } }),
   });
 
+// Screenshots are `blob:`, and pictures in the live screen `data:` (noVNC).
+const PAGE_SOURCES = "img-src 'self' blob: data:";
+
 export const createDashboard = async () =>
   createPageAssets({
     path: "dashboard",
-    // Screenshots are `blob:`, and pictures in the live screen `data:` (noVNC); no string ever becomes markup or script.
-    policy: policy(
-      "img-src 'self' blob: data:",
-      "require-trusted-types-for 'script'",
-      "trusted-types 'none'",
-    ),
+    // No string ever becomes markup or script.
+    policy: policy(PAGE_SOURCES, "require-trusted-types-for 'script'", "trusted-types 'none'"),
     page: (await import("../../dashboard/index.html", { with: { type: "file" } })).default,
     assets: {
       ...(await apiFiles()),

@@ -104,9 +104,16 @@ test("a run that logs something stays listed as it is while it goes on", async (
   const { page } = tab;
   await isLive(page);
   await page.getByText("Nothing has run yet").waitFor();
-  const logs = { actions: [["AC_log", { message: "half done" }], ["AC_sleep", { seconds: 60 }]] };
+  const logs = {
+    actions: [
+      ["AC_log", { message: "half done" }],
+      ["AC_sleep", { seconds: 60 }],
+    ],
+  };
   const ended = host.call("/execute", post(logs));
-  const row = page.getByRole("table", { name: "Runs in progress" }).getByRole("row", { name: /AC_log, AC_sleep/ });
+  const row = page
+    .getByRole("table", { name: "Runs in progress" })
+    .getByRole("row", { name: /AC_log, AC_sleep/ });
   await row.getByText("running").waitFor();
   // Its second action has begun by then.
   await until("the log", async () => {

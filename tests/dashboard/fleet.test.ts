@@ -32,7 +32,8 @@ const reportOf = (...more: object[]) => {
   return { ok: true, checks, count: checks.length, failed: 0, skipped: [] };
 };
 
-const answer = (page: Page, path: RegExp, json: object) => page.route(path, (route) => route.fulfill({ json }));
+const answer = (page: Page, path: RegExp, json: object) =>
+  page.route(path, (route) => route.fulfill({ json }));
 
 /** A server with one host in its address book, which is itself. */
 async function desk() {
@@ -85,9 +86,14 @@ test("a desk says in a line what needs somebody, names it with the way to mend i
     .getByRole("row", { name: /failing lab-20 HTTP 401: unauthorized \(not asked again: Poll on the page/ })
     .waitFor();
   await needs
-    .getByRole("row", { name: /lost 12 hosts of floor-1 the link was lost: till-10, till-11, till-12 and 9 more/ })
+    .getByRole("row", {
+      name: /lost 12 hosts of floor-1 the link was lost: till-10, till-11, till-12 and 9 more/,
+    })
     .waitFor();
-  await needs.getByRole("row", { name: /waits agent-1 jobs_add/ }).getByRole("link", { name: "Decide" }).waitFor();
+  await needs
+    .getByRole("row", { name: /waits agent-1 jobs_add/ })
+    .getByRole("link", { name: "Decide" })
+    .waitFor();
   await needs.getByRole("row", { name: /paused: 1 of 10 hosts failed, 1 failed \(AC_sleep\)/ }).waitFor();
   expect(await needs.getByRole("link", { name: "Show 12 hosts of floor-1" }).getAttribute("href")).toBe(
     `#hosts?q=${encodeURIComponent('lost tag:floor-1 why:"the link was lost"')}`,
@@ -120,7 +126,9 @@ test("a desk where all is well has one green line and no boxes; a host that is l
       await answer(page, /\/admin\/poll/, []);
       await page.route(/\/events$/, async (route) => {
         await begin.promise;
-        const body = events.map((data, nth) => `event: host.down\nid: 1.${nth + 1}\ndata: ${JSON.stringify(data)}\n\n`);
+        const body = events.map(
+          (data, nth) => `event: host.down\nid: 1.${nth + 1}\ndata: ${JSON.stringify(data)}\n\n`,
+        );
         await route.fulfill({ contentType: "text/event-stream", body: body.join("") });
       });
     },
@@ -144,7 +152,9 @@ test("a desk shows what people changed, and neither what was looked at nor what 
   const job = post({ script_path: "/no.json", interval_seconds: 900, job_id: "nightly" });
   const headers = { ...(job.headers as Record<string, string>), authorization: `Bearer ${token}` };
   expect((await fetch(`${server.url}/jobs/add`, { ...job, headers })).status).toBe(200);
-  expect((await fetch(`${server.url}/jobs`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+  expect((await fetch(`${server.url}/jobs`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(
+    200,
+  );
   await using tab = await openPage(browser, `${server.url}/dashboard#overview`, {
     token: TOKEN,
     async prepare(page) {
@@ -224,7 +234,9 @@ test("a host says in its line what its checks have found, equal causes once, and
   expect(await line.locator(".notice.error").count()).toBe(1);
   const added = { label: "here", base_url: server.url, token: TOKEN };
   await server.call("/admin/hosts/add", post(added));
-  await page.getByRole("row", { name: /failed This desk Disk space, Config dir: the disk is full/ }).waitFor();
+  await page
+    .getByRole("row", { name: /failed This desk Disk space, Config dir: the disk is full/ })
+    .waitFor();
   expect(await page.getByRole("heading", { name: "This host" }).count()).toBe(0);
   await server.call("/admin/hosts/remove", post({ label: "here" }));
   await page.getByRole("heading", { name: "This host" }).waitFor();

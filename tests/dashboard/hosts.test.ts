@@ -420,7 +420,9 @@ test("the palette goes to a page, a host, a stored script and a command by their
   await goTo("Folder", /Folder sync/);
   await page.getByRole("heading", { name: "Folder sync", level: 1 }).waitFor();
   await goTo("nightly-till", /nightly-till/);
-  await page.getByText("The stored script nightly-till is loaded: this list runs it. Nothing has run.").waitFor();
+  await page
+    .getByText("The stored script nightly-till is loaded: this list runs it. Nothing has run.")
+    .waitFor();
   expect(await page.getByLabel("Script, as JSON").inputValue()).toContain('{"path":"script:nightly-till"}');
   await goTo("AC_screen_size", /AC_screen_size/);
   await page.getByRole("heading", { name: "Scripts", level: 1 }).waitFor();

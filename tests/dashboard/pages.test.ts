@@ -231,9 +231,7 @@ test("a server with plain http beyond its machine says so in red, on its first p
       await using tab = await openDashboard(browser, `${url}/dashboard#${name}`, { token: TOKEN });
       await settled(tab.page);
       // What the checks have found stands elsewhere.
-      return await tab.page
-        .locator(':is(.page, .stack) > [role="alert"] > .notice.error')
-        .allTextContents();
+      return await tab.page.locator(':is(.page, .stack) > [role="alert"] > .notice.error').allTextContents();
     };
     expect(await said(host.url)).toEqual([]);
     expect(await said(insecure.url)).toEqual([
@@ -802,7 +800,10 @@ test("the page of hosts adds them, shows their health, tags them, and broadcasts
   await more(page, "<b>wrong</b>", "Remove");
   await dialog.getByRole("button", { name: "Remove" }).click();
   // It is struck through while somebody uses the list.
-  await page.locator(".hosts-space").getByRole("link", { name: "<b>wrong</b>" }).waitFor({ state: "detached" });
+  await page
+    .locator(".hosts-space")
+    .getByRole("link", { name: "<b>wrong</b>" })
+    .waitFor({ state: "detached" });
   expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
 });
 
@@ -862,9 +863,7 @@ test("the page of hosts sends a refused token again for who clicks Poll, and rep
   const { page } = tab;
   const dialog = page.getByRole("dialog");
   const row = page.getByRole("row", { name: /Select lab-02/ });
-  await row
-    .getByText("HTTP 401: unauthorized (not asked again: Poll on the page Hosts asks)")
-    .waitFor();
+  await row.getByText("HTTP 401: unauthorized (not asked again: Poll on the page Hosts asks)").waitFor();
   await page.getByRole("button", { name: "Poll" }).click();
   await row.getByText("HTTP 401", { exact: true }).waitFor();
   await more(page, "lab-02", "Edit…");

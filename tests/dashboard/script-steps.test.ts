@@ -3,8 +3,18 @@ import { describe, expect, test } from "bun:test";
 import { resolve } from "node:path";
 import fc from "fast-check";
 
-const { additionTo, argumentsOf, listTextIn, movedSteps, offsetAt, stepAt, stepOfPlace, stepOfPointer, stepsIn, wordsOf } =
-  await import(resolve("dashboard/host/script-steps.js"));
+const {
+  additionTo,
+  argumentsOf,
+  listTextIn,
+  movedSteps,
+  offsetAt,
+  stepAt,
+  stepOfPlace,
+  stepOfPointer,
+  stepsIn,
+  wordsOf,
+} = await import(resolve("dashboard/host/script-steps.js"));
 const { failureIn } = await import(resolve("dashboard/host/trace-parts.js"));
 
 interface Step {
@@ -23,8 +33,7 @@ const valueAt = (root: unknown, pointer: string) =>
     .split("/")
     .slice(1)
     .reduce(
-      (value, key) =>
-        (value as Record<string, unknown>)[key.replaceAll("~1", "/").replaceAll("~0", "~")],
+      (value, key) => (value as Record<string, unknown>)[key.replaceAll("~1", "/").replaceAll("~0", "~")],
       root,
     );
 
@@ -167,9 +176,13 @@ test("a trace opens at the step that made the run fail, not at one that was made
     at(["[0]", false], ["[0].body[0]", true], ["[0].body[0]", false], ["[0].body[0].then[0]", false]),
   ).toBe("[0].body[0].then[0]");
   // Made good by AC_try, and then another.
-  expect(at(["[0]", true], ["[0].body[0]", false], ["[0].body[0].body[0]", false], ["[1]", false])).toBe("[1]");
-  expect(at(["[0]", false], ["[0].body[0]", true], ["[0].body[0].body[0]", false], ["[0].body[1]", false])).toBe(
-    "[0].body[1]",
+  expect(at(["[0]", true], ["[0].body[0]", false], ["[0].body[0].body[0]", false], ["[1]", false])).toBe(
+    "[1]",
   );
-  expect(at(["[1]", true], ["[10]", false], ["[10].called[0]", false], ["[11]", null])).toBe("[10].called[0]");
+  expect(
+    at(["[0]", false], ["[0].body[0]", true], ["[0].body[0].body[0]", false], ["[0].body[1]", false]),
+  ).toBe("[0].body[1]");
+  expect(at(["[1]", true], ["[10]", false], ["[10].called[0]", false], ["[11]", null])).toBe(
+    "[10].called[0]",
+  );
 });

@@ -1,7 +1,14 @@
 /** The page of scripts in Chromium: two views of one text, checks while it is written, runs, plans, and links to stored scripts. */
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { browserTest, openPage as openDashboard, settled, useBrowser, useHost, violationsOn } from "../browser";
+import {
+  browserTest,
+  openPage as openDashboard,
+  settled,
+  useBrowser,
+  useHost,
+  violationsOn,
+} from "../browser";
 import { post, serveSource, TOKEN } from "../support";
 
 const test = browserTest();
@@ -45,9 +52,11 @@ test("a script is a list of steps beside its text: a step that is chosen has the
   expect(await stepsOf(page).locator(".step-number").allTextContents()).toEqual([
     ...["1", "2", "2.1", "2.2", "2.2.1", "2.3"],
   ]);
-  expect(await page.evaluate<string[]>(`[...document.querySelectorAll("[data-depth]")].map((one) => one.dataset.depth)`)).toEqual([
-    ...["0", "0", "1", "1", "2", "1"],
-  ]);
+  expect(
+    await page.evaluate<string[]>(
+      `[...document.querySelectorAll("[data-depth]")].map((one) => one.dataset.depth)`,
+    ),
+  ).toEqual([...["0", "0", "1", "1", "2", "1"]]);
   expect(await stepsOf(page).locator(".step-words").allTextContents()).toEqual([
     ...["seconds 0", "", "seconds 0", "1", "turn", "<b>caught</b>"],
   ]);
@@ -175,8 +184,18 @@ test("the answer of a check is not shown for a text that has changed since", asy
 test("a run here is traced: the page says which step failed and marks each, and the trace opens there", async () => {
   await using tab = await openPage();
   const { page } = tab;
-  const body = [["AC_sleep", { seconds: 0 }], ["AC_fail", { message: "no <b>way</b>" }]];
-  const script = JSON.stringify([["AC_sleep", { seconds: 0 }], ["AC_loop", { times: 1, body }]], null, 1);
+  const body = [
+    ["AC_sleep", { seconds: 0 }],
+    ["AC_fail", { message: "no <b>way</b>" }],
+  ];
+  const script = JSON.stringify(
+    [
+      ["AC_sleep", { seconds: 0 }],
+      ["AC_loop", { times: 1, body }],
+    ],
+    null,
+    1,
+  );
   await editorOf(page).fill(script);
   await page.getByRole("button", { name: "Run here" }).click();
   await page.getByText("step 2.2 failed").waitFor();
@@ -186,7 +205,12 @@ test("a run here is traced: the page says which step failed and marks each, and 
   expect(await caretOf(page)).toBe(script.lastIndexOf("[", script.indexOf('"AC_fail"')));
   // Whoever does something else meanwhile goes on with it.
   expect(await hasFocus(page, ".trace, .trace *")).toBe(false);
-  expect(await stepsOf(page).locator(".step-mark").allTextContents()).toEqual(["ok", "failed", "ok", "failed"]);
+  expect(await stepsOf(page).locator(".step-mark").allTextContents()).toEqual([
+    "ok",
+    "failed",
+    "ok",
+    "failed",
+  ]);
   await trace.getByRole("button", { name: "Back" }).click();
   await chosen(page, "2.1");
   for (const colorScheme of ["light", "dark"] as const) {

@@ -33,7 +33,10 @@ function withoutSource(messages: readonly string[]): readonly string[] {
   ]);
   const sources = paths.map((path) => readFileSync(join(ROOT, path), "utf8"));
   const wordsIn = (message: string) =>
-    message.split(/[^A-Za-z ,]+/).toSorted((a, b) => b.length - a.length)[0]?.trim() ?? "";
+    message
+      .split(/[^A-Za-z ,]+/)
+      .toSorted((a, b) => b.length - a.length)[0]
+      ?.trim() ?? "";
   const words = messages.map(wordsIn);
   const isLikely = (source: string) => words.some((some) => source.includes(some));
   let left = messages;

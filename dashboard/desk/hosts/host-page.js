@@ -141,7 +141,6 @@ function adviceFor({ label, twin, broken, state, why, trust }) {
     return trust === "identity" || trust === "server"
       ? `${words}. Let it join again: svc join on ${label}.`
       : `${words}: the token that is stored here is no longer accepted. Edit the host and give it another, or let it join again.`;
-  const begin =
-    words === "" ? "It does not answer" : words.replace(/^[a-z]/, (first) => first.toUpperCase());
+  const begin = words === "" ? "It does not answer" : words.replace(/^[a-z]/, (first) => first.toUpperCase());
   return `${begin}. What needs the host waits until it is back.`;
 }

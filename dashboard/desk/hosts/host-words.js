@@ -59,7 +59,11 @@ export function stateBadge(row) {
   const [text, tone, sign] = STATES[stateOf(row)];
   return el(
     "span",
-    { class: `badge host-state ${tone}`, "data-sign": sign, ...(row.why !== null && { title: onPage(row.why) }) },
+    {
+      class: `badge host-state ${tone}`,
+      "data-sign": sign,
+      ...(row.why !== null && { title: onPage(row.why) }),
+    },
     text,
   );
 }

@@ -19,7 +19,11 @@ const SOON_MS = 500;
 export const NO_LONGER = "this host no longer takes jobs of plans";
 
 /** Waits for the end of a job that runs. @param isNew whether the host has just begun it. */
-export async function waitForEnd(attempt: Attempt, records: string | null, isNew: boolean): Promise<JobResult> {
+export async function waitForEnd(
+  attempt: Attempt,
+  records: string | null,
+  isNew: boolean,
+): Promise<JobResult> {
   const { desk, target, job, options, results } = attempt;
   const { nextS, longS, most } = desk.patience;
   const long = desk.longAt(serverOver(target.server.url));

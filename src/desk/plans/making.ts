@@ -102,8 +102,7 @@ export function createMaking({
       if (isLarge) inTheWay();
       using names = watch();
       // The hosts of a broadcast are its caller's; for one of few, the whole address book is not read.
-      const labelOf =
-        spec.kind === "plan" ? await labelsSince(planned, hostsNow(), names) : names.labelOf;
+      const labelOf = spec.kind === "plan" ? await labelsSince(planned, hostsNow(), names) : names.labelOf;
       const digest = await digestInSlices(content_digest, spec, planned);
       const id = crypto.randomUUID();
       const made = { id, digest, content, content_digest, spec, maker };

@@ -222,15 +222,7 @@ testWith(...DISPLAY)(
     await using host = await testServer({ service: {} });
     const door = await host.service.answerAsOwner().catch(() => undefined);
     const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "" };
-    const command = [
-      ...SVC,
-      "mcp",
-      "--config-dir",
-      host.configDir,
-      "--write",
-      "--toolsets",
-      "act,desktop",
-    ];
+    const command = [...SVC, "mcp", "--config-dir", host.configDir, "--write", "--toolsets", "act,desktop"];
     const agent = await startAgent(command, env);
     const { id } = await leased(agent, host.call);
     const clicked = await agent.call("desktop_click_mouse", { x: 300, y: 200 });
