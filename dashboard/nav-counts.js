@@ -3,6 +3,7 @@
  */
 import { el, setText } from "./dom.js";
 import { count } from "./format.js";
+import { downKind } from "./query.js";
 import { createView } from "./view.js";
 
 /** Seconds between requests, and where events come: for what has none, as a host that was lost a day ago. */
@@ -31,20 +32,18 @@ export const TROUBLING = ["host.up", "host.down", "host.removed", "witness.chang
  * @param {import("./events.js").Happening} happened
  */
 export function afterHost(hosts, { type, data }) {
-  const known = hosts.find(({ label }) => label === data.label);
-  const others = () => hosts.filter((one) => one !== known);
+  const place = hosts.findIndex(({ label }) => label === data.label);
+  const known = hosts[place];
+  const others = () => hosts.toSpliced(place, 1);
   switch (type) {
     case "host.down": {
-      const down = {
-        state: "down",
-        why: String(data.error ?? ""),
-        since: data.at,
-        seen: data.seen ?? data.at,
-      };
-      // One that was never there is off.
-      const isOff = data.seen === null && !down.why.startsWith("HTTP ");
+      // Desks of before do not say when it was there last.
+      const seen = data.seen === undefined ? String(data.at) : /** @type {string | null} */ (data.seen);
+      const down = { state: "down", why: String(data.error ?? ""), since: data.at, seen };
+      const isOff = downKind(down, Date.now()) === "off";
       if (isOff && !known?.broken && !known?.twin) return known ? others() : hosts;
-      return [...others(), rowOf({ ...known, label: data.label, ...down })];
+      const row = rowOf({ ...known, label: data.label, ...down });
+      return known ? hosts.with(place, row) : [...hosts, row];
     }
     case "host.up":
       return known && !known.broken && !known.twin ? others() : hosts;

@@ -60,7 +60,7 @@ export async function openHub(service: Service, publish: Publish, presence: Pres
     knowsMembers: members.areKnown,
     pins,
     up: (hostId, label) => noticed(hostId, label, (host) => presence.linked(host)),
-    down: (hostId, label, error) => noticed(hostId, label, (host) => presence.gone(host, error)),
+    down: (hostId, label, error, seen) => noticed(hostId, label, (host) => presence.gone(host, error, seen)),
   });
 }
 

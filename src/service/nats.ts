@@ -264,7 +264,8 @@ function notices(find: FindHost, presence: Presence, reached: NatsDeskUses["reac
         presence.linked(host);
         reached(host.label);
       }),
-    down: (key: string, _label: string, error: string) => noticed(key, (host) => presence.gone(host, error)),
+    down: (key: string, _label: string, error: string, seen: string | null) =>
+      noticed(key, (host) => presence.gone(host, error, seen)),
     twin: (_key: string, label: string) =>
       log.warn(
         `two machines are connected as ${printable(label, 130)}: one is a copy of the other; on the copy, run \`svc leave\`, \`svc config set-aside nats_key\` and \`svc config set-aside host_key\`, and join again`,

@@ -76,7 +76,10 @@ export function hostRows(view, { changed, polled = () => {}, fail }, { polls = t
       case "host.up":
         return change(label, { state: "up", why: null, since: now, seen: now });
       case "host.down":
-        return change(label, { state: "down", why: String(data.error ?? ""), since: now });
+        return change(label, {
+          ...{ state: "down", why: String(data.error ?? ""), since: now },
+          ...(typeof data.seen === "string" && { seen: data.seen }),
+        });
       case "host.changed": {
         const { base_url, tags } = /** @type {Row} */ (/** @type {unknown} */ (data));
         const row = rows[places.get(label) ?? -1];

@@ -39,8 +39,8 @@ export interface Presence {
   /** It answers that it is asked too much: it is there, and nothing else is known. */
   busy(shown: HostAddress, error: string): void;
   linked(shown: HostAddress): void;
-  /** It does not answer as a healthy one does, or its link ended. */
-  gone(shown: HostAddress, error: string): void;
+  /** It does not answer as a healthy one does, or its link ended. @param heard when its link was heard last, ISO 8601. */
+  gone(shown: HostAddress, error: string, heard?: string | null): void;
   /** It has another label from now on. */
   rename(from: string, to: string): void;
   /** How the host with this label was seen last; undefined where nobody has looked. */
@@ -75,9 +75,16 @@ export function createPresence(publish = unheard): Presence {
       // No news: who waits for the host to be up hears of its next answer.
       if (before) known.set(shown.label, { ...before, error, seen: new Date().toISOString() });
     },
-    gone(shown, error) {
+    gone(shown, error, heard) {
       const { label, base_url } = shown;
-      const seen = known.get(label)?.seen ?? null;
+      const before = known.get(label);
+      // A link may have been there for days since it began, or since a poll.
+      const seen =
+        [before?.seen, heard]
+          .filter((one) => one != null)
+          .sort()
+          .at(-1) ?? null;
+      if (before && seen !== null) known.set(label, { ...before, seen });
       if (note(shown, false, error) !== false) publish(hostDown, { label, base_url, error, seen });
     },
     rename(from, to) {

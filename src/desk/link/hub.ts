@@ -53,7 +53,8 @@ export interface HubParts extends Pick<Home, "member" | "knowsMembers" | "pins">
   readonly publish: Publish;
   /** Publishes that a host is linked, or no longer linked and why. */
   up(hostId: string, label: string): void;
-  down(hostId: string, label: string, error: string): void;
+  /** @param seen when the host was heard last, ISO 8601. */
+  down(hostId: string, label: string, error: string, seen: string): void;
   /** Milliseconds since any point in time, of a clock that nobody sets (default: `performance.now`). */
   readonly now?: () => number;
 }
@@ -70,13 +71,12 @@ export interface LinkHub extends Hub {
 }
 
 export function createHub(parts: HubParts): LinkHub {
-  const { log, publish } = parts;
+  const { log, publish, now = () => performance.now() } = parts;
   const links = new Map<string, Link>();
   const gone = new Map<string, LostLink>();
   /** Those that have to prove who they are, and those that were replaced, the oldest first. */
   const waiting = new Set<Link>();
   const leaving = new Set<Link>();
-  const { now = () => performance.now() } = parts;
   const mayDial = createBuckets(DIALS);
   const noteTwin = createTwinNotes(log, publish, now);
   const made = now();
@@ -123,9 +123,10 @@ export function createHub(parts: HubParts): LinkHub {
       const { hostId, label } = link;
       if (links.get(hostId) !== link) return;
       links.delete(hostId);
-      gone.set(hostId, link.state(new Date()));
+      const state = link.state(new Date());
+      gone.set(hostId, state);
       const why = code === CODE.refused ? "it has left this desk" : "the link was lost";
-      parts.down(hostId, label, why);
+      parts.down(hostId, label, why, state.last_seen);
       if (!isStopping) logged.down(label, why);
     },
     retryMs: () => Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, links.size * RETRY_MS_EACH)),

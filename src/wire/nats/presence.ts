@@ -58,7 +58,8 @@ export interface PresenceParts {
   /** The label of the host with this NKey; undefined where no such host has joined. */
   label(host: string): string | undefined;
   up(host: string, label: string): void;
-  down(host: string, label: string, error: string): void;
+  /** @param seen when it was heard last, ISO 8601; null where it never was. */
+  down(host: string, label: string, error: string, seen: string | null): void;
   /** A host has a new connection, or runs in another process. */
   restarted(host: string, session: string): void;
   /** Two machines are connected with the key of this host. It is called once. */
@@ -122,8 +123,9 @@ export function createNatsPresence(
       return;
     }
     const isNews = known !== null || !gone.has(host);
-    gone.set(host, known ?? gone.get(host) ?? null);
-    if (isNews) down(host, name, error);
+    const last = known ?? gone.get(host) ?? null;
+    gone.set(host, last);
+    if (isNews) down(host, name, error, last && new Date(last.seen).toISOString());
   };
   const look = () => {
     const at = awake();
