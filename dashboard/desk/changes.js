@@ -18,8 +18,8 @@ const SHOWN = 6;
 /** A request that changes something, once it was answered: `POST /jobs/remove -> ok:200 jobs.remove … token=anna`. */
 const ANSWERED = /^(?:POST|PUT|PATCH|DELETE) (\S+) -> (ok|failed|error)(?::\d+)?( .+)$/s;
 
-/** Who asked, at the end of a row. */
-const ASKED_BY = /((?: (?:token|agent|via|trace)=\S+)*)$/;
+/** Who asked, at the end of a row. What stands before it may be of whoever asked, and look the same. */
+const ASKED_BY = /(?: token=(\S+))?( agent=\S+ via=mcp)?(?: via=\S+)?(?: trace=\S+)?$/;
 
 /** Paths that hosts and desks ask with keys of their own, and who signs in: no token is behind them. */
 const UNNAMED = /^\/(?:join|leave|standby|oidc|sign-in)\b/;
@@ -41,11 +41,10 @@ function changeIn({ id, ts, event_type, detail }) {
     return LOOKS.test(text) ? undefined : { id, at: ts, who: "the owner", what: text, isDone };
   }
   const [, path = "", outcome, rest = ""] = (event_type === "rest_api" && ANSWERED.exec(text)) || [];
-  const [asked = ""] = ASKED_BY.exec(rest) ?? [];
+  const [asked = "", token = null, agent] = ASKED_BY.exec(rest) ?? [];
   const what = rest.slice(0, rest.length - asked.length).trim();
   // An agent is no person.
-  if (what === "" || LOOKS.test(what) || UNNAMED.test(path) || asked.includes(" agent=")) return undefined;
-  const [, token = null] = / token=(\S+)/.exec(asked) ?? [];
+  if (what === "" || LOOKS.test(what) || UNNAMED.test(path) || agent !== undefined) return undefined;
   const who = personIn(token) ?? token ?? "the owner";
   return { id, at: ts, who, what, isDone: outcome === "ok" };
 }

@@ -67,7 +67,8 @@ export function deskFace(view, line, place) {
       needs.show(all);
       const plans = (known.plans ?? []).filter(({ state, stalled }) => state === "running" && !stalled);
       running.show(plans, known.runs);
-      const isKnown = known.hosts !== null && known.plans !== null && known.approvals !== null;
+      const { hosts: found, approvals, report } = known;
+      const isKnown = found !== null && known.plans !== null && approvals !== null && report !== null;
       line.show({
         tones: all.map(({ tone }) => tone),
         isKnown,
@@ -90,10 +91,10 @@ export function deskFace(view, line, place) {
       draw();
       if (isPolled || hosts === 0 || !may("operate")) return;
       isPolled = true;
-      // What it finds comes as events.
+      // What it finds comes as events. Thousands of hosts that are added are not polled for each of them.
       view.poll({
         path: "admin/poll",
-        on: ["host.added"],
+        on: [],
         every: EVERY_S,
         rest: hosts > MANY ? POLL_MANY_S : POLL_REST_S,
         show: () => line.fail("poll", null),

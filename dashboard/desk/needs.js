@@ -200,6 +200,6 @@ export const deskNeeds = (report) =>
   (report === null ? [] : problemsIn(report))
     .filter(({ tone }) => tone === "error")
     .map(({ tone, detail, names }) => ({
-      ...{ key: `check ${names.join()}`, tone, sign: "✕", state: "failed", since: null },
+      ...{ key: `check ${names.join()}`, tone, sign: "✕", state: "failing", since: null },
       ...{ who: "This desk", what: `${names.join(", ")}: ${detail}`, href: "#diagnostics", act: "Fix" },
     }));

@@ -44,15 +44,19 @@ export function stateLine() {
   const faults = new Map();
   /** What it says now; null before it is known. @type {Said | null} */
   let said = null;
+  /** Of what it has told: a number that changes is not read out each time. */
+  let heard = "";
 
-  /** @param {Node | null} next */
-  function put(next) {
+  /** @param {Node | null} next @param {string} [about] the same while only numbers in it differ */
+  function put(next, about = "") {
     // Nobody hears the same again, and a link keeps the focus.
     if (next !== null && says.firstElementChild?.isEqualNode(next)) return;
     const focused = says.querySelector("a:focus")?.getAttribute("href");
+    says.setAttribute("aria-live", about === heard ? "off" : "polite");
+    heard = about;
     says.replaceChildren(...(next === null ? [] : [next]));
-    for (const link of says.querySelectorAll("a"))
-      if (focused != null && link.getAttribute("href") === focused) link.focus();
+    const links = [...says.querySelectorAll("a")];
+    if (focused != null) links.find((link) => link.getAttribute("href") === focused)?.focus();
   }
 
   function draw() {
@@ -68,21 +72,28 @@ export function stateLine() {
     // They stand in what is shown now, with which the next is compared.
     const told = [...parts, ...facts].map((part) => (part instanceof Node ? part.cloneNode(true) : part));
     const all = [words !== null && el("strong", {}, words), ...told];
-    put(notice(tone, el("div", { class: "state-parts" }, ...all)));
+    const about = parts.map((part) => (part instanceof Node ? part.textContent : part) || "").join("\n");
+    put(
+      notice(tone, el("div", { class: "state-parts" }, ...all)),
+      `${tone} ${words} ${about.replaceAll(/\d[\d\s.,]*/g, "")}`,
+    );
   }
 
   return {
     root,
-    /** Begins anew, for another face of the page. */
-    begin() {
+    /** Begins anew, for another face of the page. @param {readonly string[]} keeps what is asked for whichever it is */
+    begin(keeps) {
       said = null;
-      faults.clear();
-      alert.tell(null);
-      waiting.hidden = false;
+      for (const of of faults.keys()) if (!keeps.includes(of)) faults.delete(of);
+      const [first = null] = faults.values();
+      alert.tell(first);
+      waiting.hidden = first !== null;
       put(null);
     },
     /** @param {string} of @param {import("../api-error.js").ApiError | null} error null after a good answer */
     fail(of, error) {
+      // Thousands of events say each that all is well.
+      if (error === null && !faults.has(of)) return;
       if (error === null) faults.delete(of);
       else faults.set(of, error);
       const [first = null] = faults.values();

@@ -59,7 +59,7 @@ export function open(view) {
       ends.abort();
       ends = new AbortController();
       place.replaceChildren();
-      if (shown !== null) line.begin();
+      if (shown !== null) line.begin(["book", "link"]);
       shown = wanted;
       face = wanted(view.until(ends.signal), line, place);
     }
