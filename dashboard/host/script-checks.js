@@ -4,7 +4,7 @@
 import { ApiError } from "../api-error.js";
 import { button, el, newId, setText } from "../dom.js";
 import { counted } from "../format.js";
-import { notice } from "../parts.js";
+import { asError, notice } from "../parts.js";
 import { againAfter, whenVisible } from "../view.js";
 import { offsetAt, stepAt, stepOfPointer } from "./script-steps.js";
 
@@ -107,10 +107,15 @@ export function scriptChecks({ api, signal }, views) {
     timer = setTimeout(() => whenVisible(signal, quietly), ms);
   }
 
-  async function quietly() {
+  /** Asks, and says later whether its answer is of no use: the page was left, or what is asked since is of a newer text. */
+  function asking() {
     const asked = ask();
     const nth = rounds;
-    const isOver = () => signal.aborted || nth !== rounds;
+    return { asked, isOver: () => signal.aborted || nth !== rounds };
+  }
+
+  async function quietly() {
+    const { asked, isOver } = asking();
     try {
       const checked = await asked;
       if (!isOver()) verdict.pass(checked, false);
@@ -141,12 +146,22 @@ export function scriptChecks({ api, signal }, views) {
     },
     /** Checks at once, and says what is good. @throws {ApiError} with what is not */
     async now() {
-      verdict.pass(await ask(), true);
+      const { asked, isOver } = asking();
+      try {
+        const checked = await asked;
+        if (!isOver()) verdict.pass(checked, true);
+      } catch (error) {
+        if (!isOver()) throw error;
+      }
     },
     /** The check before a run. @returns what the script says of its own run @throws {ApiError} */
     async before() {
-      const checked = await ask();
-      verdict.pass(checked, false);
+      const { asked, isOver } = asking();
+      const checked = await asked.catch((error) => {
+        // Its places are not those of the text that is there now.
+        throw isOver() ? new Error(`Before you changed it: ${asError(error).message}`) : error;
+      });
+      if (!isOver()) verdict.pass(checked, false);
       return checked.options ?? {};
     },
     /** What came of something that somebody has pressed. @param {Error | null} error null when it begins */

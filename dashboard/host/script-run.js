@@ -73,7 +73,7 @@ export function scriptRun({ api, may, signal }, { numberOf, looked, ended }) {
     const number = failed === undefined ? "" : numberOf(failed);
     outcome.replaceChildren(
       badge(ok ? "ok" : "error", ok ? "all ok" : status),
-      number === "" ? "" : ` step ${number} failed`,
+      ok || number === "" ? "" : ` step ${number} failed`,
       left > 0 ? ` ${counted(left, "action")} did not run` : "",
       el("span", { class: "faint" }, ` run ${run_id.slice(0, 8)}`),
     );

@@ -42,11 +42,9 @@ export function scriptSource({ api, signal }, { text }, usual) {
 
   function show() {
     const source = kept();
-    const mine = isEmpty() ? "empty" : isChanged() ? "your draft, kept in this tab" : "an example";
-    setText(
-      about,
-      source ? `runs the stored script ${source.script}${isChanged() ? ", changed" : ""}` : mine,
-    );
+    const mine = isChanged() ? "your draft, kept in this tab" : "an example";
+    const words = source ? `runs the stored script ${source.script}${isChanged() ? ", changed" : ""}` : mine;
+    setText(about, isEmpty() ? "empty" : words);
   }
 
   /** The names of the stored scripts; null where the server does not say. */
@@ -74,7 +72,7 @@ export function scriptSource({ api, signal }, { text }, usual) {
      * @throws {Error} where there is no such script
      */
     async load(script) {
-      if (kept()?.script === script) {
+      if (kept()?.script === script && !isEmpty()) {
         keepAddress();
         return false;
       }

@@ -143,13 +143,15 @@ function runOf(view, views) {
  * @param {ReturnType<typeof scriptViews>} views
  * @param {ReturnType<typeof scriptChecks>} checks
  */
-function runOnButton({ api, poll }, views, checks) {
+function runOnButton({ api, poll, signal }, views, checks) {
   const made = actionButton("Run on…", plan, checks.tell);
   made.hidden = true;
   poll({
     path: "admin/hosts",
     on: ["host.added", "host.removed"],
     every: 300,
+    // Whether there are some is all that is looked at: thousands may join.
+    apply: (hosts, { type }) => (type === "host.added" && hosts.length > 0 ? hosts : null),
     show(hosts) {
       made.hidden = hosts.length === 0;
     },
@@ -164,6 +166,8 @@ function runOnButton({ api, poll }, views, checks) {
     if (odd !== undefined)
       throw new Error(`What the script says of its ${odd} cannot be sent to hosts: leave it out.`);
     const { makePlan } = await import("../desk/plan-form.js");
+    // The question is for the page where it was asked.
+    if (signal.aborted) return;
     await makePlan(api, null, { list: listTextIn(text) ?? "[]", says: said });
   }
   return made;

@@ -35,6 +35,8 @@ function lineOf() {
     mark,
   );
   const item = el("li", {}, choose);
+  /** @type {Mark | undefined} */
+  let marked;
   return {
     item,
     choose,
@@ -50,6 +52,9 @@ function lineOf() {
     },
     /** @param {Mark | undefined} of */
     mark(of) {
+      // With each key, the marks of a thousand steps are taken back.
+      if (of === marked) return;
+      marked = of;
       mark.className = `step-mark ${of ?? ""}`;
       const shown =
         of === undefined ? [] : [icon(of === "ok" ? "ok" : "error"), el("span", { class: "unseen" }, of)];

@@ -92,6 +92,10 @@ test("a sighting keeps when a host was there, and a busy one is there", () => {
   const { seen } = presence.sighting("lab") ?? {};
   presence.gone(at, "timeout after 3 s");
   expect(presence.sighting("lab")).toMatchObject({ isUp: false, error: "timeout after 3 s", seen });
+  // A link may have been there for days since it began.
+  presence.linked(at);
+  presence.gone(at, "the link was lost", "2999-01-01T00:00:00.000Z");
+  expect(presence.sighting("lab")).toMatchObject({ isUp: false, seen: "2999-01-01T00:00:00.000Z" });
   presence.linked(at);
   expect(presence.sighting("lab")).toMatchObject({ isUp: true, error: null, found: { version: "0.3.0" } });
   presence.busy(at, "HTTP 429");
