@@ -15,6 +15,9 @@ const AGAIN_MS = 1_000;
 /** How many go on in one turn of the event loop: each may sign a job. */
 const AT_ONCE = 128;
 
+/** After so many that have gone on, the list of those who wait is cut: at a busy desk it is never empty, and would keep all of a plan. */
+const GONE_ON = 1_024;
+
 interface PendingStep {
   readonly step: Step;
   noted(): void;
@@ -46,7 +49,7 @@ export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: 
   let isFailing = false;
   let isClosed = false;
   /** Steps of which those who wait for them do not know yet, from the place `next` on. */
-  let taken: TakenStep[] = [];
+  const taken: TakenStep[] = [];
   let next = 0;
 
   const tell = (): void => {
@@ -54,11 +57,11 @@ export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: 
       const one = taken[next];
       one?.resolve(one.made);
     }
-    if (next < taken.length) setImmediate(tell);
-    else {
-      taken = [];
+    if (next === taken.length || next >= GONE_ON) {
+      taken.splice(0, next);
       next = 0;
     }
+    if (taken.length > 0) setImmediate(tell);
     setImmediate(written);
   };
   const flush = (): void => {

@@ -51,3 +51,21 @@ test("note is taken of each step that was made, in the turn of the commit, befor
   while (gone.length < MANY) await nextTurn();
   expect(noted).toEqual(made);
 });
+
+test("nothing of those who have gone on is kept while others still wait", async () => {
+  const writer = createWriter({ commit: (steps) => steps.map(() => true) }, silentLog, () => {});
+  let goneOn = 0;
+  const begin = () => {
+    const promise = writer.write(stepOf(0), () => {});
+    void promise.then(() => goneOn++);
+    return new WeakRef(promise);
+  };
+  const refs = Array.from({ length: MANY }, begin);
+  while (goneOn < MANY / 2) await nextTurn();
+  Bun.gc(true);
+  // What a turn has looked at stays until it is over.
+  await nextTurn();
+  Bun.gc(true);
+  const kept = refs.slice(0, MANY / 4).filter((ref) => ref.deref() !== undefined).length;
+  expect([goneOn < MANY, kept < MANY / 40]).toEqual([true, true]);
+});
