@@ -69,6 +69,7 @@ function beginOne(run: Run): boolean {
 }
 
 const mayBegin = (run: Run) =>
+  !run.shared.writer.isBehind &&
   !run.hasTooManyFailed() &&
   run.plan.state === "running" &&
   run.stopped === undefined &&

@@ -18,6 +18,9 @@ const AT_ONCE = 128;
 /** After so many that have gone on, the list of those who wait is cut: at a busy desk it is never empty, and would keep all of a plan. */
 const GONE_ON = 1_024;
 
+/** With more who wait than that, the writer is behind. */
+const MANY = 2_048;
+
 interface PendingStep {
   readonly step: Step;
   noted(): void;
@@ -34,6 +37,8 @@ export interface Writer {
   /** Writes what waits at once; nothing is written afterwards, and whoever waits for a step gets false. */
   close(): void;
   readonly isClosed: boolean;
+  /** Whether so many wait for a step that nothing more is to begin: each takes memory meanwhile. */
+  readonly isBehind: boolean;
 }
 
 /** A step that is in the ledger, or was refused there. */
@@ -111,6 +116,9 @@ export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: 
     },
     get isClosed() {
       return isClosed;
+    },
+    get isBehind() {
+      return pending.length + taken.length - next > MANY;
     },
   };
 }

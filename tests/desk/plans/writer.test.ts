@@ -69,3 +69,14 @@ test("nothing of those who have gone on is kept while others still wait", async 
   const kept = refs.slice(0, MANY / 4).filter((ref) => ref.deref() !== undefined).length;
   expect([goneOn < MANY, kept < MANY / 40]).toEqual([true, true]);
 });
+
+test("the writer is behind while many wait for their steps, on disk or not", async () => {
+  const writer = createWriter({ commit: (steps) => steps.map(() => true) }, silentLog, () => {});
+  let goneOn = 0;
+  for (let n = 0; n < MANY; n++) void writer.write(stepOf(n), () => {}).then(() => goneOn++);
+  expect(writer.isBehind).toBe(true);
+  while (goneOn === 0) await nextTurn();
+  expect(writer.isBehind).toBe(true);
+  while (goneOn < MANY) await nextTurn();
+  expect(writer.isBehind).toBe(false);
+});
