@@ -29,7 +29,7 @@ import { joinWith } from "../desk/join/support";
 import { joinDesk } from "../desk/witness/support";
 import { newKey, newWitness } from "../host/audit/witness/support";
 import { openTerminal, PROGRAMS, SIZE, startDisplay } from "../host/desktop/support";
-import { post, serveSource, TOKEN, temporaryFolder, testService } from "../support";
+import { post, serveSource, TOKEN, temporaryFolder, testService, until } from "../support";
 
 const test = browserTest();
 
@@ -104,8 +104,8 @@ test("a flag is on one line, and the overview says once that it is loading", asy
   await tab.page.route("**/diagnose", async () => {});
   await tab.page.goto(`${host.url}/dashboard#overview`);
   await tab.page.getByRole("heading", { name: "This host" }).waitFor();
-  await settled(tab.page, 100);
-  expect(await tab.page.getByText("Loading…").filter({ visible: true }).count()).toBe(1);
+  const loading = tab.page.getByText("Loading…").filter({ visible: true });
+  await until("one of them", async () => (await loading.count()) === 1);
 });
 
 test("the form to sign in is accessible", async () => {
@@ -130,7 +130,7 @@ test("the packet inspector plots samples as they come, and deletes them on reque
   expect(await page.getByRole("row").count()).toBe(4);
   await host.call("/inspector/samples", post({ samples: [{ ...SAMPLE, rtt_ms: 5 }], session: "<b>lab</b>" }));
   await page.getByText("4 samples over").waitFor();
-  await page.getByLabel("Session").selectOption("<b>lab</b>");
+  await page.getByLabel("Session", { exact: true }).selectOption("<b>lab</b>");
   await page.getByText("1 sample over").waitFor();
   await page.getByRole("button", { name: "Reset" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
@@ -162,7 +162,7 @@ test("a line bridges the samples of a session that does not measure it", async (
   await page.getByText("80 samples over").waitFor();
   await page.locator(".plot canvas").nth(4).waitFor();
   const together = await ink();
-  await page.getByLabel("Session").selectOption("one");
+  await page.getByLabel("Session", { exact: true }).selectOption("one");
   await page.getByText("40 samples over").waitFor();
   expect(together / (await ink())).toBeCloseTo(1, 1);
   // Chromium has advice for pages that read what they have drawn.
