@@ -101,7 +101,6 @@ export function mapParts(
 export function listForObject(schema: v.GenericSchema, value: unknown): Array<string | number> | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const base = baseOf(schema) as v.GenericSchema & { item?: v.GenericSchema };
-  const isObject = "entries" in base || base.type === "record";
   if (!Array.isArray(value)) {
     if (!("entries" in base)) return undefined;
     return firstOf(Object.entries(value), (key, inner) => {
@@ -109,12 +108,24 @@ export function listForObject(schema: v.GenericSchema, value: unknown): Array<st
       return part && listForObject(part, inner);
     });
   }
-  if (isObject) return [];
+  if (takesObjectAlone(base)) return [];
   const { item } = base;
   // Looking at each of a hundred thousand texts takes long.
   if (!item || !mayHoldObject(item)) return undefined;
   return firstOf(value.entries(), (_, inner) => listForObject(item, inner));
 }
+
+/** Whether it takes an object, and what else it may take is neither an object nor a list. */
+function takesObjectAlone(schema: v.GenericSchema): boolean {
+  const base = baseOf(schema);
+  if (base.type !== "union") return "entries" in base || base.type === "record";
+  const options = (base as v.UnionSchema<v.GenericSchema[], undefined>).options;
+  const others = options.filter((option) => !takesObjectAlone(option));
+  return others.length < options.length && others.every((option) => SINGLE.includes(baseOf(option).type));
+}
+
+/** The types of schemas for what has no parts. */
+const SINGLE = ["boolean", "literal", "null", "number", "picklist", "string"];
 
 /** The key of the first of `entries` of which something is found, before what is found. */
 function firstOf<K extends string | number>(

@@ -2,6 +2,7 @@
 
 import { expect, test } from "bun:test";
 import * as v from "valibot";
+import { DESKTOP_REQUEST } from "../../src/core/desktop-request";
 import { checkInput, sentence } from "../../src/core/input";
 import { STOP_ON_ERROR } from "../../src/core/run";
 import { REGION } from "../../src/host/desktop/operations/input-operation";
@@ -44,6 +45,14 @@ test.each([
 test("what is as long as it may be has all its items looked at", () => {
   const checked = checkInput(LONG, { tags: [1, 2, "a"] });
   expect(checked.ok ? 0 : checked.offences.length).toBe(2);
+});
+
+test("an empty list is no object, also where a text may stand", () => {
+  const schema = v.strictObject({ desktop: v.optional(DESKTOP_REQUEST) });
+  expect(checkInput(schema, { desktop: [] })).toMatchObject({
+    offences: [{ field: "desktop", message: "expected an object but found an array" }],
+  });
+  expect(checkInput(schema, { desktop: {} }).ok).toBe(true);
 });
 
 test("a region with too few numbers says which four are expected", () => {

@@ -136,7 +136,7 @@ browserTest()(
     const page = await accepted.newPage();
     await page.goto(`${server.url}/dashboard`);
     await signIn(page, TOKEN);
-    await page.getByText("Uptime").first().waitFor();
+    await page.getByRole("heading", { name: "This host" }).waitFor();
     await accepted.close();
   },
 );

@@ -16,15 +16,11 @@ import { temporaryFolder, testServer, testService } from "../support";
 import { appParts } from "./app-parts";
 
 const URL_OF_SERVER = "http://127.0.0.1:9939";
-let made: ReturnType<typeof openApiDocument> | undefined;
-
-/** The document, which the tests only read: making it takes some time. */
-const document = () => (made ??= openApiDocument(operations, URL_OF_SERVER, schemasOf(eventTypes)));
+const document = () => openApiDocument(operations, URL_OF_SERVER, schemasOf(eventTypes));
 
 test("is valid OpenAPI 3.1 to a validator that is not ours", async () => {
   const validator = new Validator();
-  // It resolves references in what it is given.
-  expect(await validator.validate(structuredClone(document()))).toEqual({ valid: true });
+  expect(await validator.validate(document())).toEqual({ valid: true });
   expect(validator.version).toBe("3.1");
 });
 
