@@ -34,7 +34,7 @@ const LOOKS =
  * @param {Row} row
  * @returns {Change | undefined}
  */
-function changeIn({ id, ts, event_type, detail }) {
+export function changeIn({ id, ts, event_type, detail }) {
   const text = detail ?? "";
   if (event_type === "cli") {
     const isDone = !/ -> (?:failed:\d+|error)$/.test(text);

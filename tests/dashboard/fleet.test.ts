@@ -235,7 +235,7 @@ test("a host says in its line what its checks have found, equal causes once, and
   const added = { label: "here", base_url: server.url, token: TOKEN };
   await server.call("/admin/hosts/add", post(added));
   await page
-    .getByRole("row", { name: /failed This desk Disk space, Config dir: the disk is full/ })
+    .getByRole("row", { name: /failing This desk Disk space, Config dir: the disk is full/ })
     .waitFor();
   expect(await page.getByRole("heading", { name: "This host" }).count()).toBe(0);
   await server.call("/admin/hosts/remove", post({ label: "here" }));

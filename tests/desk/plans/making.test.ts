@@ -6,7 +6,7 @@ import type { Host } from "../../../src/desk/fleet/host";
 import { byLabel } from "../../../src/desk/plans/book-hosts";
 import { type Ledger, openLedger } from "../../../src/desk/plans/ledger/ledger";
 import { createMaking } from "../../../src/desk/plans/making";
-import type { PlannedHost } from "../../../src/desk/plans/plan";
+import type { PlannedHost, Spec } from "../../../src/desk/plans/plan";
 import { isLocked, tryLock } from "../../../src/lib/lock";
 import { nextTurn } from "../../support";
 import { plannedHosts, specOf, testLedger } from "./support";
@@ -32,8 +32,8 @@ function makingOn(
     isLocked: (id) => isLocked(lockOf(id)),
     goesOn: () => goesOn,
   });
-  const make = (hosts = plannedHosts(MANY)) =>
-    making.create("{}", "digest", { ...specOf(hosts.length), kind: "broadcast" }, hosts, null);
+  const make = (hosts = plannedHosts(MANY), kind: Spec["kind"] = "broadcast") =>
+    making.create("{}", "digest", { ...specOf(hosts.length), kind }, hosts, null);
   return { ...making, make, events, lockOf };
 }
 
@@ -125,7 +125,7 @@ describe("a plan with many hosts", () => {
       return n === 7 ? [at({ ...host, label: "same" })] : [at(host)];
     });
     const { make, renamed } = makingOn(made.path, made.ledger, { book });
-    const writing = make(selected);
+    const writing = make(selected, "plan");
     // While it is made: one that had another label before.
     renamed("id-h1", "b", "e");
     made.ledger.rename("id-h1", "b", "e");
