@@ -62,17 +62,13 @@ export function changesPanel({ poll }, line) {
     compact: true,
     columns: [
       {
-        label: "Who",
-        cell: (/** @type {Change} */ { who, at }) =>
-          el("div", {}, el("strong", {}, who), el("div", { class: "hint" }, time(at))),
-      },
-      {
-        label: "What",
+        label: "Who and what",
         kind: "wide",
-        cell: ({ what, isDone }) =>
+        cell: (/** @type {Change} */ { who, at, what, isDone }) =>
           el(
             "div",
             {},
+            el("div", {}, el("strong", {}, who), " ", el("span", { class: "hint" }, time(at))),
             !isDone && el("span", { class: "badge none" }, "not done"),
             el("div", { class: "prose" }, what),
           ),
