@@ -13,7 +13,7 @@ import { alertBox, notice } from "../parts.js";
  * @property {ReadonlyArray<"error" | "warn">} tones of what needs somebody
  * @property {boolean} isKnown whether all is known that it depends on
  * @property {readonly Child[]} parts what needs somebody, and what runs
- * @property {readonly Child[]} facts what else is to be known
+ * @property {readonly Child[]} facts what is shown besides: the number of hosts, the display, the link
  */
 
 /**
@@ -44,7 +44,7 @@ export function stateLine() {
   const faults = new Map();
   /** What it says now; null before it is known. @type {Said | null} */
   let said = null;
-  /** Of what it has told: a number that changes is not read out each time. */
+  /** What a screen reader has read out last, without its numbers: one that changes is not read out each time. */
   let heard = "";
 
   /** @param {Node | null} next @param {string} [about] the same while only numbers in it differ */
